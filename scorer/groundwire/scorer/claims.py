@@ -25,7 +25,7 @@ Label = Literal["supported", "inferred", "model_knowledge", "hallucinated"]
 ClaimKind = Literal["fact", "self_reference", "confirmation", "next_step", "filler"]
 """Only `fact` is judged; the others are dropped before labelling (spec document 000)."""
 CheckOutcome = Literal["found", "derived", "contradicted", "not_found"]
-"""`derived`: a total or difference of amounts in the evidence. `contradicted`: the evidence gives another value there."""
+"""`derived`: a total or difference of amounts in the evidence. `contradicted`: the evidence has another value there."""
 
 ALIGNMENT_CUTOFF = 90.0
 """Least rapidfuzz partial ratio (0-100) for a claim to be placed in the answer by alignment."""

@@ -146,7 +146,7 @@ class Limits:
 
 
 def share(sizes: Sequence[int], total: int) -> list[int]:
-    """Water-filling: give each its size while the water reaches, so that the short stay whole and the long are levelled.
+    """Water-filling: the short stay whole, the long are levelled.
 
     Each share is ≤ its size, the sum is ≤ `total` and equals `min(sum(sizes), total)`.
     """

@@ -69,7 +69,7 @@ class Reply(Generic[T]):
 
     value: T | None = None
     failure: Failure | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     flags: frozenset[str] = frozenset()
     """`injection_suspected`, `parameters_dropped`, `ids_dropped`, …: they go into the row."""
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
