@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
+from importlib.metadata import version
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -11,7 +13,7 @@ from groundwire.scorer.evidence import Coverage
 from groundwire.scorer.partition import PartitionType
 from groundwire.scorer.spend import Usage
 
-__all__ = ["Direction", "Row", "Status"]
+__all__ = ["Direction", "Row", "Status", "package_version"]
 
 Status = Literal["scored", "unknown", "invalid", "skipped", "error"]
 Direction = Literal["higher_is_better", "lower_is_better"]
@@ -49,3 +51,9 @@ class Row(BaseModel):
     config_fingerprint: str
     groundwire_version: str
     created_at: datetime
+
+
+@cache
+def package_version() -> str:
+    """The installed version of groundwire."""
+    return version("groundwire")

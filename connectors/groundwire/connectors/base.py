@@ -1,0 +1,112 @@
+"""What a connector is: where traces come from (Source), where scores go (Sink), what calls us (Hook)."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from groundwire.connectors.score import Delivery, Score
+from groundwire.connectors.trace import Trace
+
+__all__ = ["Finding", "Hook", "Origin", "Page", "Sink", "Source", "Wanted", "Window"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """A stretch of time `[start, end)` by the end of a trace's root, UTC; an open end is now, less the settle time."""
+
+    start: datetime
+    end: datetime | None = None
+    newest_first: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """How a trace is found again. Everything in it survives JSON."""
+
+    trace_id: str
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    hints: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What a platform needs beside the id (a project, a file and its offset)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Some traces, whole, and the cursor after them."""
+
+    traces: tuple[Trace, ...]
+    cursor: Mapping[str, JsonValue]
+    """Opaque to everyone but the source; JSON. A pull that starts from it loses nothing and may repeat a little."""
+    problems: tuple[str, ...] = ()
+    """One line for each thing that couldn't be read."""
+    seen: int = 0
+    """How many traces were looked at, wanted or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One line of `groundwire doctor`."""
+
+    what: str
+    state: Literal["ok", "warning", "failed"]
+    message: str
+    """What was found and, where it isn't ok, what to do."""
+
+
+Wanted = Callable[[Trace], bool]
+"""Asked with a trace's head (everything but span bodies): False spares the source the reading of its body."""
+
+
+class Source(Protocol):
+    """Where traces come from.
+
+    Raises `RetryLater` (a rate limit, an outage; with its delay), `GiveUp` (a wrong key, a project that is gone).
+    """
+
+    def pull(
+        self, window: Window, cursor: Mapping[str, JsonValue] | None, *, wanted: Wanted | None = None
+    ) -> AsyncIterator[Page]:
+        """Pages of the window after the cursor. Late and changed traces come again; nothing is left out."""
+        ...
+
+    async def fetch(self, origin: Origin) -> Trace:
+        """One trace as it stands now. Raises `RetryLater` where it can't be found yet, `SkipThis` where it is gone."""
+        ...
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether the source can be read: host, key, rights, version, clock. Raises nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class Sink(Protocol):
+    """Where scores go."""
+
+    async def push(self, scores: Sequence[Score]) -> list[Delivery]:
+        """Write the scores; one `Delivery` each, in order. Pushing the same again leaves one score.
+
+        Raises `RetryLater` or `GiveUp` where none could be tried.
+        """
+        ...
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether scores can be written. Raises nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class Hook(Protocol):
+    """What a platform calls when it has traces for us."""
+
+    def receive(self, headers: Mapping[str, str], body: bytes) -> Sequence[Origin]:
+        """The traces that a delivery speaks of. Raises `SkipThis` for a body that can't be read."""
+        ...

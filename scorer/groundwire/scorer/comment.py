@@ -1,0 +1,122 @@
+"""The comment that stands beside a score on the platform: plain text that also reads well as Markdown."""
+
+from collections.abc import Sequence
+
+from groundwire.scorer.claims import Claim
+from groundwire.scorer.row import Row
+from groundwire.scorer.spend import MICRO
+
+__all__ = ["LIMIT", "comment", "headline"]
+
+LIMIT = 4_000
+"""Most characters of a comment (DESIGN §6)."""
+
+LEXICAL = "Lexical check (offline rules): words, figures and names were compared; meaning was not judged."
+_DIMENSIONS = {
+    "numeric": "numeric",
+    "categorical": "categorical",
+    "no_fabrication": "no fabrication",
+    "completeness": "completeness",
+}
+_DOUBTFUL_CHECKS = ("contradicted", "not_found")
+
+
+def headline(row: Row) -> str:
+    """The first line: the score and what it stands on, or why there is none."""
+    if row.status != "scored" or row.score is None:
+        return f"{row.status}: {row.reason}" if row.reason else row.status
+    if row.dimensions is not None:
+        return " · ".join(
+            [
+                f"{row.score:.2f}",
+                *(f"{_DIMENSIONS.get(name, name)} {value:.2f}" for name, value in row.dimensions.items()),
+            ]
+        )
+    labelled = [claim for claim in row.claims if claim.label is not None]
+    grounded = sum(claim.label != "hallucinated" for claim in labelled)
+    line = f"{row.score:.2f} · {grounded} of {len(labelled)} claims grounded"
+    if len(labelled) < len(row.claims):
+        line += f" ({len(labelled)} of {len(row.claims)} decided)"
+    return line
+
+
+def comment(row: Row) -> str:
+    """The whole comment: headline, the claims that matter, what was not seen, then judge, cost and version.
+
+    At most `LIMIT` characters, cut between lines; the closing lines always stay.
+    """
+    closing = [line for line in (_unseen(row), _flags(row), _signature(row)) if line]
+    opening = [headline(row)]
+    if row.explanation:
+        opening.append(_shortened(_one_line(row.explanation), 600))
+    claims = [_claim(claim) for claim in _in_doubt(row.claims)]
+    room = LIMIT - sum(len(line) + 1 for line in (*opening, *closing))
+    kept: list[str] = []
+    for index, text in enumerate(claims):
+        last = index == len(claims) - 1
+        if len(text) + 1 > room - (0 if last else 40):
+            kept.append(f"… and {len(claims) - index} more claims in doubt")
+            break
+        kept.append(text)
+        room -= len(text) + 1
+    return "\n".join([*opening, *kept, *closing])
+
+
+def _in_doubt(claims: Sequence[Claim]) -> list[Claim]:
+    """Hallucinated first, then undecided, then those whose quote or checks are in doubt."""
+
+    def rank(claim: Claim) -> int:
+        if claim.label == "hallucinated":
+            return 0
+        if claim.label is None:
+            return 1
+        unverified = claim.evidence is not None and not claim.evidence.verified
+        disputed = any(check.outcome in _DOUBTFUL_CHECKS for check in claim.checks)
+        if unverified or disputed or claim.label != "supported":
+            return 2
+        return 3
+
+    ranked = [(rank(claim), index, claim) for index, claim in enumerate(claims)]
+    return [claim for order, _, claim in sorted(ranked, key=lambda entry: entry[:2]) if order < 3]
+
+
+def _claim(claim: Claim) -> str:
+    parts = [f"- {claim.label or claim.reason or 'undecided'}: “{_shortened(_one_line(claim.text), 300)}”"]
+    if claim.label is not None and claim.reason:
+        parts.append(_shortened(_one_line(claim.reason), 300))
+    if claim.evidence is not None:
+        state = "" if claim.evidence.verified else ", quote not found there"
+        parts.append(f"{claim.evidence.block}: “{_shortened(_one_line(claim.evidence.quote), 200)}”{state}")
+    return " · ".join(parts)
+
+
+def _unseen(row: Row) -> str:
+    notes = []
+    cut = [block for block in row.coverage.blocks if block.shown < block.total]
+    if cut:
+        shown = ", ".join(f"{block.block} {block.shown:,} of {block.total:,}" for block in cut[:6])
+        more = f" and {len(cut) - 6} more blocks" if len(cut) > 6 else ""
+        notes.append(f"Not all evidence was seen: {shown}{more} characters.")
+    if row.coverage.media_not_checked:
+        notes.append(f"{row.coverage.media_not_checked} images or files not checked.")
+    return " ".join(notes)
+
+
+def _flags(row: Row) -> str:
+    return f"Flags: {', '.join(row.flags)}" if row.flags else ""
+
+
+def _signature(row: Row) -> str:
+    kind, model = row.judge.get("kind", ""), row.judge.get("model", "")
+    cost = f"${row.usage.micro_dollars / MICRO:.6f}" if row.usage.micro_dollars else "no cost"
+    about = f"{row.metric} {row.metric_version} · {row.partition_type} · judge {kind} {model} · {cost}"
+    lexical = f"{LEXICAL}\n" if kind == "offline" else ""
+    return f"{lexical}{about} · groundwire {row.groundwire_version} · {row.row_id}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -1,0 +1,1 @@
+"""The metrics: each turns one partition into one row."""

@@ -1,0 +1,126 @@
+"""What can be set of `agent.hallucination`: the specification's own configuration, and the settings beside it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from groundwire.scorer.partition import SpanKind
+
+__all__ = ["EvidencePolicy", "Given", "HallucinationConfig", "HallucinationSettings", "KindRule", "RootRule"]
+
+EvidencePolicy = Literal["head", "relevant"]
+Given = Literal["user", "provided"]
+
+Name = Annotated[str, StringConstraints(min_length=1)]
+
+
+def _role(role: str) -> dict[str, Any]:
+    return {"x-aip-param-role": role}
+
+
+class HallucinationConfig(BaseModel):
+    """Parameters of `agent.hallucination` 1.0.0; unknown fields are refused.
+
+    The four `max_*` limits define the score: rows made under other limits are rows of another metric. Names, types,
+    defaults, titles and roles are those of the metric's specification (document 000); limits are at least 1, because
+    truncation can't be turned off.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", title="HallucinationConfig", protected_namespaces=())
+
+    concurrency_limit: int = Field(
+        default=10, ge=1, description="Judge calls under way at once.", json_schema_extra=_role("operational")
+    )
+    judge_temperature: float = Field(default=0.0, ge=0, le=2, description="Sampling temperature of the judge, 0 to 2.")
+    language: str = Field(default="en", description="Language of the prompts, as an ISO 639-1 code.")
+    max_response_length: int = Field(
+        default=2000, ge=1, description="Trace level: most characters kept of one tool result."
+    )
+    max_tool_calls_length: int = Field(
+        default=500, ge=1, description="Trace level: most characters kept of one tool call's arguments."
+    )
+    max_tool_response_length: int = Field(
+        default=400, ge=1, description="Span level: most characters kept of each string inside a tool response."
+    )
+    max_total_context: int = Field(
+        default=8000, ge=1, description="Trace level: most characters kept of all tool results and arguments together."
+    )
+    metric_name: str = Field(
+        default="hallucination",
+        description="Name that the score goes by.",
+        json_schema_extra=_role("scoring_metadata"),
+    )
+    model: str | None = Field(
+        default=None, description="The judge's model; unset, the evaluator system's own model judges."
+    )
+    timeout_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Most seconds that one judge call may take.",
+        json_schema_extra=_role("operational"),
+    )
+
+    def defining(self) -> dict[str, Any]:
+        """The fields that define a score: all but those with an `x-aip-param-role`."""
+        operational = {
+            name
+            for name, field in type(self).model_fields.items()
+            if isinstance(field.json_schema_extra, dict) and "x-aip-param-role" in field.json_schema_extra
+        }
+        return self.model_dump(mode="json", exclude=operational)
+
+
+class KindRule(BaseModel):
+    """Re-kinds the spans that match: `{name = "kb_search", to = "TOOL"}` or `{kind = "RETRIEVER", to = "TOOL"}`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name | None = None
+    """The span's exact name."""
+    kind: SpanKind | None = None
+    """The span's kind as it was read."""
+    to: SpanKind
+
+    @model_validator(mode="after")
+    def _matches_something(self) -> "KindRule":
+        if self.name is None and self.kind is None:
+            raise ValueError("a kinds rule needs `name` or `kind` to match by")
+        return self
+
+
+class RootRule(BaseModel):
+    """Picks the subtree to judge: the first span, in time order, that matches becomes the root."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name | None = None
+    kind: SpanKind | None = None
+
+    @model_validator(mode="after")
+    def _matches_something(self) -> "RootRule":
+        if self.name is None and self.kind is None:
+            raise ValueError("root needs `name` or `kind` to match by")
+        return self
+
+
+class HallucinationSettings(BaseModel):
+    """What an evaluator can set beside `HallucinationConfig`; all of it is part of the fingerprint."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    given: tuple[Given, ...] = ("user", "provided")
+    """Which of U (what the user said) and S (system prompt, provided content) is citable; `[]` is the strict way."""
+    evidence_policy: EvidencePolicy = "head"
+    """`head` truncates as the specification does; `relevant` chooses windows per claim where blocks don't fit."""
+    recheck: bool = False
+    """Judge claims labelled hallucinated once more, against what is relevant to them in the whole evidence."""
+    min_coverage: float = Field(default=0.0, ge=0, le=1)
+    """Least share of the evidence's characters the judge must see; below it the row is `unknown: low_coverage`."""
+    kinds: tuple[KindRule, ...] = ()
+    """Rules that re-kind spans, the first match wins."""
+    root: RootRule | None = None
+    """The subtree to judge, where a trace holds more than one agent's work."""
+    prompts_dir: str | None = None
+    """A folder of prompts that replace the package's own."""
+    max_prompt_chars: int = Field(default=32_000, ge=4_000)
+    """Most characters of one prompt."""

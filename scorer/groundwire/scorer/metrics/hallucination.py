@@ -1,0 +1,461 @@
+"""`agent.hallucination` 1.0.0: how well an agent's text rests on the evidence it had, at span and trace level."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from groundwire.scorer.checks import EvidenceIndex, run_checks
+from groundwire.scorer.claims import Claim, DraftClaim
+from groundwire.scorer.errors import ConfigError
+from groundwire.scorer.evidence import Block, BlockCoverage, Coverage, Limits, Shown, View, content_hash, fit
+from groundwire.scorer.judge import Capability, Failure, Judge, Reply
+from groundwire.scorer.judges import build_judge
+from groundwire.scorer.judges.config import JudgeConfig, judge_config_of
+from groundwire.scorer.manifest import Manifest, load_manifest
+from groundwire.scorer.metrics.config import HallucinationConfig, HallucinationSettings
+from groundwire.scorer.metrics.reading import (
+    answer_of,
+    given_blocks,
+    last_text,
+    media_in,
+    question_of,
+    response_parts,
+    tool_blocks,
+)
+from groundwire.scorer.metrics.shape import Broken, rekind, tree_of
+from groundwire.scorer.metrics.span_evidence import view_of_responses
+from groundwire.scorer.partition import Partition
+from groundwire.scorer.row import Row, Status, package_version
+from groundwire.scorer.selection import select
+from groundwire.scorer.spend import Account, Usage
+
+__all__ = ["DIMENSION_WEIGHTS", "LABEL_WEIGHTS", "HallucinationMetric", "Material", "get_trace_metric", "weigh"]
+
+LABEL_WEIGHTS: Mapping[str, float] = {"supported": 1.0, "inferred": 0.5, "model_knowledge": 0.7, "hallucinated": 0.0}
+"""What a claim earns by its label (spec document 000)."""
+DIMENSION_WEIGHTS: Mapping[str, float] = {
+    "numeric": 0.35,
+    "categorical": 0.25,
+    "no_fabrication": 0.30,
+    "completeness": 0.10,
+}
+"""What each dimension of the SPAN path weighs (spec document 000)."""
+DECIDED_SHARE = 0.8
+"""Least share of the claims that must bear a label for a score to be given (DESIGN §3)."""
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What stands in a partition to be judged, before any judge is asked."""
+
+    question: str
+    answer: str
+    blocks: tuple[Block, ...] = ()
+    """The whole evidence, untruncated."""
+    view: View = field(default_factory=View)
+    """What a judge would be shown at first."""
+    media: int = 0
+
+    @property
+    def content_hash(self) -> str:
+        """The identity of what is judged; see `evidence.content_hash`."""
+        return content_hash(self.question, self.answer, self.blocks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outcome:
+    """What one path found; the metric makes a row of it."""
+
+    status: Status
+    reason: str | None = None
+    score: float | None = None
+    label: str | None = None
+    explanation: str = ""
+    claims: tuple[Claim, ...] = ()
+    dimensions: Mapping[str, float] | None = None
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    """What the judge's replies to one partition add up to."""
+
+    usage: Usage = field(default_factory=Usage)
+    flags: set[str] = field(default_factory=set)
+    notes: dict[str, JsonValue] = field(default_factory=dict)
+    exchanges: list[Any] = field(default_factory=list)
+
+    def add(self, reply: Reply[Any]) -> None:
+        self.usage = self.usage + reply.usage
+        self.flags |= reply.flags
+        self.notes.update(reply.notes)
+        self.exchanges.extend(reply.exchanges)
+
+
+def weigh(labels: Sequence[str | None]) -> float | None:
+    """The TRACE score: the mean weight of the labelled claims, in [0, 1].
+
+    None where there are no claims, or less than 80 % of them have a label.
+    """
+    weights = [LABEL_WEIGHTS[label] for label in labels if label is not None]
+    if not weights or len(weights) < DECIDED_SHARE * len(labels):
+        return None
+    return sum(weights) / len(weights)
+
+
+class HallucinationMetric:
+    """Turns a partition into a row. One instance serves many partitions at once."""
+
+    def __init__(
+        self,
+        *,
+        judge: Judge,
+        config: HallucinationConfig | None = None,
+        settings: HallucinationSettings | None = None,
+        max_concurrency: int | None = None,
+        clock: Clock = lambda: datetime.now(UTC),
+    ) -> None:
+        """`max_concurrency` partitions are under way at once (the manifest's 8 unless given)."""
+        self.judge = judge
+        self.config = config or HallucinationConfig()
+        self.settings = settings or HallucinationSettings()
+        self.manifest = load_manifest("agent.hallucination", HallucinationConfig.model_json_schema)
+        self._clock = clock
+        self._partitions = asyncio.Semaphore(max_concurrency or self.manifest.execution.max_concurrency)
+        self._calls = asyncio.Semaphore(self.config.concurrency_limit)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits over everything that defines a score; rows of different fingerprints are never pooled."""
+        defining = {
+            "metric": self.manifest.name,
+            "version": self.manifest.version,
+            "config": self.config.defining(),
+            "settings": self.settings.model_dump(mode="json", exclude={"prompts_dir"}),
+            "judge": self.judge.version.model_dump(mode="json"),
+        }
+        text = json.dumps(defining, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def require(self, partition_type: str) -> None:
+        """Raise `ConfigError` where the judge can't answer what this level asks."""
+        if partition_type not in self.manifest.partition_types:
+            levels = " and ".join(self.manifest.partition_types)
+            raise ConfigError(f"{self.manifest.name} scores {levels} partitions, not {partition_type}s")
+        needed: tuple[Capability, ...] = ("faithfulness",) if partition_type == "span" else ("split", "label")
+        missing = [capability for capability in needed if capability not in self.judge.capabilities]
+        if missing:
+            raise ConfigError(
+                f"the {self.judge.version.kind} judge can't answer {', '.join(missing)}, which "
+                f"{self.manifest.name} asks at {partition_type} level; choose another judge or level"
+            )
+
+    def material(self, partition: Partition) -> Material | Broken:
+        """The question, answer and evidence of a partition, or the rule that its shape breaks. Asks no judge."""
+        if partition.partition_type == "span":
+            return self._span_material(partition)
+        return self._trace_material(partition)
+
+    async def score(self, partition: Partition, *, account: Account | None = None) -> Row:
+        """The row of one partition.
+
+        Raises `ConfigError` for a level that the metric or its judge can't do, and `GiveUp` where the judge is lost for
+        every partition (a wrong key, a model that is gone). Everything else is a row.
+        """
+        self.require(partition.partition_type)
+        async with self._partitions:
+            found = self.material(partition)
+            if isinstance(found, Broken):
+                outcome = _Outcome(status="invalid", reason=found.rule, explanation=found.remedy)
+                return self._row(partition, outcome, None, Coverage(), _Tally())
+            tally = _Tally()
+            judge = self.judge.bound(account or Account(trace_id=partition.trace_id))
+            try:
+                async with asyncio.timeout(self.manifest.execution.timeout_seconds):
+                    outcome, coverage = await self._judge(partition, found, judge, tally)
+            except TimeoutError:
+                outcome, coverage = _Outcome(status="error", reason="timeout"), found.view.coverage
+            return self._row(partition, outcome, found, coverage, tally)
+
+    def refused(self, partition: Partition, status: Status, reason: str, explanation: str = "") -> Row:
+        """A row for a partition that is not judged (over budget, a duplicate, never completed, …)."""
+        found = self.material(partition)
+        material = None if isinstance(found, Broken) else found
+        outcome = _Outcome(status=status, reason=reason, explanation=explanation)
+        return self._row(partition, outcome, material, material.view.coverage if material else Coverage(), _Tally())
+
+    def _span_material(self, partition: Partition) -> Material | Broken:
+        span = partition.target
+        if span is None or rekind([span], self.settings.kinds)[0].kind != "LLM":
+            return Broken(rule="not_an_llm_span", remedy="span level judges LLM spans only; `kinds` can re-kind a span")
+        media = media_in([span])
+        view = view_of_responses(
+            response_parts(span.input_messages),
+            span_id=span.span_id,
+            max_leaf=self.config.max_tool_response_length,
+            max_total=self.settings.max_prompt_chars // 2,
+            media=media,
+        )
+        return Material(
+            question=last_text(span.input_messages, "user"),
+            answer=answer_of([span]),
+            blocks=view.blocks,
+            view=view,
+            media=media,
+        )
+
+    def _trace_material(self, partition: Partition) -> Material | Broken:
+        rekinded = partition.model_copy(update={"spans": rekind(partition.spans, self.settings.kinds)})
+        tree = tree_of(rekinded, root=self.settings.root)
+        if isinstance(tree, Broken):
+            return tree
+        blocks = (*tool_blocks(tree.below), *given_blocks(tree.spans, self.settings.given))
+        media = media_in(tree.spans)
+        return Material(
+            question=question_of(tree.spans),
+            answer=answer_of(tree.spans),
+            blocks=blocks,
+            view=fit(blocks, self._limits(), media=media),
+            media=media,
+        )
+
+    def _limits(self) -> Limits:
+        return Limits(
+            response=self.config.max_response_length,
+            arguments=self.config.max_tool_calls_length,
+            total=min(self.config.max_total_context, self.settings.max_prompt_chars // 2),
+            given=min(Limits().given, self.settings.max_prompt_chars // 8),
+        )
+
+    async def _judge(
+        self, partition: Partition, material: Material, judge: Judge, tally: _Tally
+    ) -> tuple[_Outcome, Coverage]:
+        coverage = material.view.coverage
+        if not material.answer:
+            errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
+            return _Outcome(status="unknown", reason="target_error" if errored else "no_answer"), coverage
+        if not any(block.kind == "tool" and block.text for block in material.blocks):
+            return _Outcome(status="unknown", reason="no_evidence"), coverage
+        if partition.partition_type == "span":
+            return await self._judge_span(material, judge, tally), coverage
+        return await self._judge_trace(material, judge, tally)
+
+    async def _judge_span(self, material: Material, judge: Judge, tally: _Tally) -> _Outcome:
+        if material.view.coverage.share < self.settings.min_coverage:
+            return _Outcome(status="unknown", reason="low_coverage")
+        async with self._calls:
+            reply = await judge.faithfulness(material.question, material.answer, material.view)
+        tally.add(reply)
+        if reply.value is None:
+            return _failed(reply.failure)
+        dimensions = reply.value.dimensions.model_dump()
+        return _Outcome(
+            status="scored",
+            score=sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()),
+            explanation=reply.value.explanation,
+            claims=self._checked(reply.value.claims, material, tally),
+            dimensions=dimensions,
+        )
+
+    async def _judge_trace(self, material: Material, judge: Judge, tally: _Tally) -> tuple[_Outcome, Coverage]:
+        view = material.view
+        if self.settings.evidence_policy == "head" and view.coverage.share < self.settings.min_coverage:
+            return _Outcome(status="unknown", reason="low_coverage"), view.coverage
+        async with self._calls:
+            split = await judge.split(material.question, material.answer)
+        tally.add(split)
+        if split.value is None:
+            return _failed(split.failure), view.coverage
+        drafts = tuple(claim for claim in split.value if claim.kind == "fact")
+        if not drafts:
+            return _Outcome(status="unknown", reason="no_claims"), view.coverage
+        if self.settings.evidence_policy == "relevant" and _was_cut(view):
+            texts = [draft.text for draft in drafts]
+            view = select(material.blocks, texts, self._limits(), media=material.media)
+        if view.coverage.share < self.settings.min_coverage:
+            return _Outcome(status="unknown", reason="low_coverage"), view.coverage
+        async with self._calls:
+            reply = await judge.label(material.question, drafts, view)
+        tally.add(reply)
+        if reply.value is None:
+            return _failed(reply.failure), view.coverage
+        claims, coverage = reply.value, view.coverage
+        if self.settings.recheck and _was_cut(view):
+            claims, coverage = await self._recheck(material, drafts, claims, coverage, judge, tally)
+        return self._weighed(self._checked(claims, material, tally), tally), coverage
+
+    async def _recheck(
+        self,
+        material: Material,
+        drafts: Sequence[DraftClaim],
+        claims: tuple[Claim, ...],
+        coverage: Coverage,
+        judge: Judge,
+        tally: _Tally,
+    ) -> tuple[tuple[Claim, ...], Coverage]:
+        """Ask again about what was found wanting, against the windows of the whole evidence most relevant to it."""
+        doubtful = [
+            index
+            for index, claim in enumerate(claims)
+            if claim.label == "hallucinated" or (claim.label is None and claim.reason == "undecided")
+        ]
+        if not doubtful:
+            return claims, coverage
+        asked = [drafts[index] for index in doubtful]
+        view = select(material.blocks, [draft.text for draft in asked], self._limits(), media=material.media)
+        async with self._calls:
+            reply = await judge.label(material.question, asked, view)
+        tally.add(reply)
+        if reply.value is None:  # the first labels stand; why there was no second look is said in the row
+            tally.flags.add("recheck_failed")
+            return claims, coverage
+        tally.flags.add("rechecked")
+        again = dict(zip(doubtful, reply.value, strict=True))
+        kept = tuple(
+            again[index] if index in again and again[index].label is not None else claim
+            for index, claim in enumerate(claims)
+        )
+        return kept, _most_seen(coverage, view.coverage)
+
+    def _weighed(self, claims: tuple[Claim, ...], tally: _Tally) -> _Outcome:
+        labels = [claim.label for claim in claims]
+        score = weigh(labels)
+        decided = sum(label is not None for label in labels)
+        if score is None:
+            return _Outcome(
+                status="unknown",
+                reason="undecided",
+                explanation=f"{decided} of {len(claims)} claims decided; a score needs {DECIDED_SHARE:.0%}.",
+                claims=claims,
+            )
+        if decided < len(labels):
+            tally.flags.add("partial_labels")
+        label = "hallucinated" if "hallucinated" in labels else "grounded"
+        return _Outcome(status="scored", score=score, label=label, claims=claims)
+
+    def _checked(self, claims: tuple[Claim, ...], material: Material, tally: _Tally) -> tuple[Claim, ...]:
+        """Every claim with its code checks, against the whole evidence; says where they contradict the judge."""
+        index: EvidenceIndex | None = None
+        out = []
+        for claim in claims:
+            checked = claim
+            if not claim.checks and self.judge.version.kind != "offline":
+                index = index or EvidenceIndex.of(View(shown=tuple(_whole(block) for block in material.blocks)))
+                checked = claim.model_copy(update={"checks": run_checks(claim.text, index)})
+            if checked.label in ("supported", "inferred") and any(
+                check.outcome == "contradicted" or (check.outcome == "not_found" and check.check != "name")
+                for check in checked.checks
+            ):
+                tally.flags.add("checks_disagree")
+            out.append(checked)
+        return tuple(out)
+
+    def _row(
+        self, partition: Partition, outcome: _Outcome, material: Material | None, coverage: Coverage, tally: _Tally
+    ) -> Row:
+        fingerprint = self.fingerprint
+        identity = json.dumps(
+            [
+                self.manifest.name,
+                self.manifest.version,
+                fingerprint,
+                partition.partition_type,
+                partition.partition_id,
+                material.content_hash if material else outcome.reason,
+            ]
+        )
+        judge: dict[str, JsonValue] = self.judge.version.model_dump(mode="json")
+        if tally.notes:
+            judge["notes"] = dict(tally.notes)
+        if tally.exchanges:
+            judge["replies"] = [{"question": item.question, "reply": item.reply} for item in tally.exchanges]
+        return Row(
+            row_id="row_" + hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:20],
+            partition_id=partition.partition_id,
+            partition_type=partition.partition_type,
+            trace_id=partition.trace_id,
+            session_id=partition.session_id,
+            target_span_id=partition.target_span_id,
+            metric=self.manifest.name,
+            metric_version=self.manifest.version,
+            status=outcome.status,
+            reason=outcome.reason,
+            score=outcome.score,
+            label=outcome.label,
+            direction=self.manifest.direction,
+            explanation=outcome.explanation,
+            claims=outcome.claims,
+            dimensions=outcome.dimensions,
+            coverage=coverage,
+            flags=tuple(sorted(tally.flags)),
+            usage=tally.usage,
+            judge=judge,
+            config_fingerprint=fingerprint,
+            groundwire_version=package_version(),
+            created_at=self._clock(),
+        )
+
+
+def _failed(failure: Failure | None) -> _Outcome:
+    if failure is None:
+        return _Outcome(status="error", reason="judge_gave_nothing")
+    return _Outcome(status=failure.status, reason=failure.reason, explanation=failure.message)
+
+
+def _was_cut(view: View) -> bool:
+    return any(shown.cut for shown in view.shown)
+
+
+def _whole(block: Block) -> Shown:
+    return Shown(block=block, text=block.text, arguments=block.arguments)
+
+
+def _most_seen(first: Coverage, second: Coverage) -> Coverage:
+    """For each block the fuller of two looks: a lower bound of what both together showed."""
+    again = {block.block: block for block in second.blocks}
+
+    def fuller(block: BlockCoverage) -> BlockCoverage:
+        other = again.get(block.block)
+        return other if other is not None and other.shown > block.shown else block
+
+    return first.model_copy(update={"blocks": tuple(fuller(block) for block in first.blocks)})
+
+
+def get_trace_metric(
+    config: HallucinationConfig | Mapping[str, Any] | None = None,
+    systems_params: Mapping[str, Any] | None = None,
+    *,
+    settings: HallucinationSettings | None = None,
+    judge: Judge | None = None,
+) -> HallucinationMetric:
+    """The metric's entrypoint (named so by its manifest).
+
+    `config` holds the fields of `HallucinationConfig`. `systems_params["evaluator_system"]["params"]` configures the
+    judge (`model` or `judge_model`, `api_key` or `judge_api_key`, `base_url`); without it the offline judge answers.
+    Raises `ConfigError` for a field that doesn't exist or a value out of range.
+    """
+    try:
+        known = config if isinstance(config, HallucinationConfig) else HallucinationConfig.model_validate(config or {})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "config"
+        raise ConfigError(f"agent.hallucination: {where}: {first['msg']}") from None
+    return HallucinationMetric(
+        judge=judge or build_judge(_judge_config(known, systems_params)), config=known, settings=settings
+    )
+
+
+def _judge_config(config: HallucinationConfig, systems_params: Mapping[str, Any] | None) -> JudgeConfig:
+    return judge_config_of(config, systems_params)
+
+
+def load(name: str) -> Manifest:
+    """The manifest of a metric, with the schema of its configuration."""
+    return load_manifest(name, HallucinationConfig.model_json_schema)
