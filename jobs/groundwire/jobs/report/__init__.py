@@ -1,0 +1,6 @@
+"""The HTML report: one self-contained file that shows every answer with its claims marked in place."""
+
+from groundwire.jobs.report.entry import ReportEntry
+from groundwire.jobs.report.page import write_html
+
+__all__ = ["ReportEntry", "write_html"]
