@@ -22,6 +22,7 @@ __all__ = [
     "content_hash",
     "cut",
     "fit",
+    "mark",
     "share",
 ]
 
@@ -172,15 +173,15 @@ def cut(text: str, limit: int) -> tuple[str, int]:
     if len(text) <= limit:
         return text, 0
     for digits in range(1, 16):
-        mark_size = len(_mark(10**digits - 1))
+        mark_size = len(mark(10**digits - 1))
         gone = len(text) - (limit - mark_size)
         if limit > mark_size and len(str(gone)) <= digits:
-            mark = _mark(gone).rjust(mark_size)
-            return text[: limit - mark_size] + mark, gone
+            return text[: limit - mark_size] + mark(gone).rjust(mark_size), gone
     return text[: max(limit, 0)], len(text) - max(limit, 0)
 
 
-def _mark(gone: int) -> str:
+def mark(gone: int) -> str:
+    """What stands where `gone` characters were cut."""
     return f" […{gone} characters cut]"
 
 
