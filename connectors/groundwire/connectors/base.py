@@ -40,6 +40,8 @@ class Page:
     traces: tuple[Trace, ...]
     cursor: Mapping[str, JsonValue]
     """Opaque to everyone but the source; JSON. A pull that starts from it loses nothing and may repeat a little."""
+    reached: datetime | None = None
+    """Everything that ended before this moment (UTC) has been given; None where the source can't say."""
     problems: tuple[str, ...] = ()
     """One line for each thing that couldn't be read."""
     seen: int = 0
