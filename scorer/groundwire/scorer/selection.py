@@ -17,6 +17,8 @@ __all__ = ["select", "shrink"]
 
 WINDOW = 400
 """Characters in a window; the next one starts half a window later, so that a short fact lies whole in one of them."""
+MOST_WINDOWS = 50
+"""Windows ranked for one query; more would not fit beside those of the other queries."""
 LEAST_WINDOW = 40
 """Below this a window says nothing: limits that force it show heads instead."""
 STEM = 5
@@ -85,7 +87,7 @@ def shrink(view: View, factor: float) -> View:
 
 
 def words(text: str) -> list[str]:
-    """What relevance compares: words, stems of long ones, numbers, and pairs of characters in scripts without spaces."""
+    """What relevance compares: words, stems of long ones, numbers, pairs of characters in scripts without spaces."""
     tokens: list[str] = []
     for match in _WORD.finditer(unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).casefold()):
         word = match.group()
@@ -172,6 +174,10 @@ def _fill(blocks: Sequence[Block], queries: Sequence[str], total: int, each: int
     choices = [_Choice(text=block.text) for block in long]
     sizes = [0] * len(long)
     for window in _in_turn([*_rankings(long, windows, queries), _heads(windows)]):
+        if room - sum(sizes) < LEAST_WINDOW:
+            break
+        if each - sizes[window.block] < LEAST_WINDOW:
+            continue
         choice = choices[window.block]
         spans = choice.with_span(window.start, window.end)
         if spans == choice.spans:
@@ -217,8 +223,8 @@ def _rankings(blocks: Sequence[Block], windows: Sequence[_Window], queries: Sequ
     for query in queries:
         tokens = sorted(set(words(query)))
         if tokens:
-            scores = [float(score) for score in index.get_scores(tokens)]
-            best = sorted(range(len(windows)), key=lambda position: (-scores[position], position))
+            scores = index.get_scores(tokens)
+            best = (-scores).argsort(kind="stable")[:MOST_WINDOWS]
             rankings.append([windows[position] for position in best if scores[position] > 0])
     return rankings
 
