@@ -1,0 +1,28 @@
+"""Judges' replies by the digest of what was asked."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from groundwire.jobs.store.schema import insert_for, judge_cache
+
+__all__ = ["find", "keep"]
+
+
+def keep(tx: Connection, entries: Mapping[str, str], *, trace_id: str | None, now: datetime) -> None:
+    """Store replies; one that is there already stays."""
+    statement = insert_for(tx.dialect.name)(judge_cache).on_conflict_do_nothing(index_elements=["key"])
+    tx.execute(
+        statement,
+        [
+            {"key": key, "value": value, "trace_id": trace_id, "created_at": now}
+            for key, value in sorted(entries.items())
+        ],
+    )
+
+
+def find(tx: Connection, keys: Iterable[str]) -> dict[str, str]:
+    """The replies that are there, by key."""
+    found = tx.execute(select(judge_cache.c.key, judge_cache.c.value).where(judge_cache.c.key.in_(list(keys))))
+    return {row.key: row.value for row in found}
