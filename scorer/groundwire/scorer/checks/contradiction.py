@@ -1,0 +1,170 @@
+"""Contradiction: the evidence gives another value for the very thing a claim gives a value for."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from .items import Item
+from .names import name_words
+from .places import Place, split_key
+from .units import same_dimension
+from .vocabulary import words
+
+__all__ = ["Contradictions", "comparable"]
+
+NEAREST = 8
+"""Most words between a value and the words that say what it is a value of."""
+COVERED = 0.6
+"""Least share of a claim's content words that a sentence of the evidence must have to speak of the same thing."""
+MOST_PLACES = 4_000
+"""Most places in prose whose sentences are compared."""
+
+_TOKEN = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"[.!?;。！？](?=\s|$)|\n")
+_STOP = words(
+    "the and for with that this from are was were has have had its his her their your our you she they not but can will "
+    "there which who what when been about over more than into per all any one two out only also der die das und ist ein "
+    "eine les des est une los las del una con por per che dal nel van het een voor"
+)
+_GENERIC = words("value values amount number data result date time at on id count")
+
+
+def comparable(item: Item, other: Item) -> bool:
+    """True where two items are values of the same kind: two dates, two prices, two lengths, two plain numbers."""
+    if item.kind == "unit" or other.kind == "unit":
+        return item.kind == other.kind and same_dimension(item.unit or "", other.unit or "")
+    if item.kind != other.kind:
+        return False
+    if item.kind == "date":
+        return ("T" in item.value) == ("T" in other.value) and item.value.count("-") == other.value.count("-")
+    return item.unit == other.unit or ("%" not in (item.unit, other.unit) and None in (item.unit, other.unit))
+
+
+class Contradictions:
+    """The places of the evidence, by what they are values of."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
+
+    def find(self, item: Item, text: str, others: Iterable[Item]) -> Place | None:
+        """The place that gives another value for what an item of a claim's text is a value of, or None.
+
+        `others` are the claim's further items: what the claim says too is no contradiction.
+        """
+        if item.kind not in ("number", "unit", "date"):
+            return None
+        said = {value for other in others for value in other.values}
+        words = [(found.start(), word) for found in _TOKEN.finditer(text) for word in name_words(found.group())]
+        at = sum(1 for start, _ in words if start < item.start)
+        return self._in_data(item, words, at, said) or self._in_prose(item, text, said)
+
+    def _in_data(self, item: Item, words: list[tuple[int, str]], at: int, said: set[str]) -> Place | None:
+        best: tuple[int, Place] | None = None
+        spoken = [word for _, word in words]
+        for key, places in self._by_key.items():
+            distance = _distance(key, spoken, at)
+            if distance is None or (best is not None and distance >= best[0]):
+                continue
+            rivals = [place for place in places if comparable(item, place.item)]
+            place = _only(rivals, set(spoken))
+            if place is not None and place.item.value not in said:
+                best = (distance, place)
+        return best[1] if best is not None else None
+
+    def _in_prose(self, item: Item, text: str, said: set[str]) -> Place | None:
+        claim = _content(_sentence(text, item.start, item.end))
+        if len(claim) < 2:
+            return None
+        hits: dict[int, int] = {}
+        for word in claim:
+            for number in self._by_word.get(word, ()):
+                hits[number] = hits.get(number, 0) + 1
+        need = max(2, COVERED * len(claim))
+        found = [self._places[number] for number, count in hits.items() if count >= need]
+        rivals = [place for place in found if comparable(item, place.item) and place.item.value not in said]
+        values = {place.item.value for place in rivals}
+        return rivals[0] if len(values) == 1 else None
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, ...], list[Place]]:
+        keys: dict[tuple[str, ...], list[Place]] = {}
+        for place in self._places:
+            leaf = place.leaf
+            if leaf.kind not in ("number", "text") or (
+                leaf.kind == "text" and len(leaf.text) > 2 * len(place.item.text)
+            ):
+                continue
+            words = _key_words(leaf.key)
+            if not words and leaf.branch is not None:
+                words = _key_words(leaf.branch.key)
+            if words:
+                keys.setdefault(words, []).append(place)
+        return keys
+
+    @cached_property
+    def _by_word(self) -> dict[str, list[int]]:
+        words: dict[str, list[int]] = {}
+        prose = [number for number, place in enumerate(self._places) if place.leaf.kind in ("prose", "text")]
+        for number in prose[:MOST_PLACES]:
+            place = self._places[number]
+            text = place.shown.text
+            for word in _content(_sentence(text, place.item.start, place.item.end)):
+                words.setdefault(word, []).append(number)
+        return words
+
+
+def _key_words(key: str) -> tuple[str, ...]:
+    parts = [word for part in split_key(key) for word in name_words(part)]
+    return tuple(word for word in parts if word not in _GENERIC and len(word) > 2 and not word.isdigit())
+
+
+def _alike(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    shorter = min(len(one), len(other))
+    if shorter < 4:
+        return False
+    common = next((index for index in range(shorter) if one[index] != other[index]), shorter)
+    return common >= 4 and common >= 0.7 * shorter
+
+
+def _distance(key: tuple[str, ...], spoken: list[str], at: int) -> int | None:
+    """How many words stand between a value and the words of a key; None where the claim doesn't say them nearby."""
+    farthest = 0
+    for word in key:
+        distances = [abs(index - at) for index, said in enumerate(spoken) if _alike(word, said)]
+        if not distances or min(distances) > NEAREST:
+            return None
+        farthest = max(farthest, min(distances))
+    return farthest
+
+
+def _only(places: list[Place], spoken: set[str]) -> Place | None:
+    """The one value among places; of several objects, that of the one object that the claim names."""
+    if not places:
+        return None
+    if len({place.item.value for place in places}) == 1:
+        return places[0]
+    scored: dict[str, tuple[int, Place]] = {}
+    for place in places[:MOST_PLACES]:
+        branch = place.leaf.branch
+        score = len(branch.words & spoken) if branch is not None else 0
+        if score > scored.get(place.item.value, (0, place))[0]:
+            scored[place.item.value] = (score, place)
+    ranked = sorted(scored.values(), key=lambda pair: -pair[0])
+    if ranked and (len(ranked) == 1 or ranked[0][0] > ranked[1][0]):
+        return ranked[0][1]
+    return None
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The sentence around a span, at most 160 characters to each side."""
+    low, high = max(0, start - 160), min(len(text), end + 160)
+    before = text[low:start]
+    cuts = [found.end() for found in _SENTENCE_END.finditer(before)]
+    after = _SENTENCE_END.search(text, end, high)
+    return before[cuts[-1] if cuts else 0 :] + " " + text[end : after.start() if after else high]
+
+
+def _content(text: str) -> set[str]:
+    return {word for word in name_words(text) if len(word) > 2 and word not in _STOP and not word[0].isdigit()}

@@ -1,0 +1,285 @@
+"""The evidence index: every value of a view's blocks, found by its normal form, with its block, path and writing."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+from groundwire.scorer.evidence import Shown, View
+
+from .closure import Closure
+from .contradiction import Contradictions
+from .data import Branch, Leaf, read_leaves
+from .folding import BARRIER
+from .identifiers import identifier_keys
+from .items import Item, ItemKind
+from .magnitudes import CURRENCIES
+from .names import name_words
+from .numerals import exact, parse_numeral
+from .places import Place, split_key
+from .reading import read_values
+from .units import base, key_unit
+
+__all__ = ["EvidenceIndex", "date_keys"]
+
+_CUT_MARK = re.compile(r"[ ]*\[…\d+ characters cut\]")
+_DATE = re.compile(r"(?P<day>(?:\d{4}|-)-\d{2}-\d{2}|\d{4}(?:-\d{2})?)?(?P<time>T[\d:]+)?(?P<zone>Z|[+-][\d:]+)?\Z")
+
+
+class EvidenceIndex:
+    """What a view's blocks hold, looked up by value. Build it once per view with `EvidenceIndex.of`.
+
+    Reads what is shown (`Shown.text`), not what was cut, and no arguments of tool calls. The values of failed tools are
+    kept apart, in `failures`: they are evidence of the failure and of nothing else.
+    """
+
+    def __init__(
+        self, shown: Iterable[Shown], *, language: str = "en", failures: "EvidenceIndex | None" = None
+    ) -> None:
+        self.language = language
+        self.shown = tuple(shown)
+        """The blocks that are searched."""
+        self.failures = failures
+        """The index of the failed blocks; None where none failed."""
+        self.places: list[Place] = []
+        """Every value with its surroundings, in block order."""
+        self.branches: list[Branch] = []
+        """The objects and lists of the JSON among the blocks."""
+        self.leaves: list[tuple[Leaf, Shown]] = []
+        """The JSON leaves and prose of the blocks."""
+        for block in self.shown:
+            self._read(block)
+        self._by_value: dict[str, list[Place]] = {}
+        self._by_unit: dict[tuple[str, Fraction], list[Place]] = {}
+        for place in self.places:
+            for key in _keys(place.item):
+                self._by_value.setdefault(key, []).append(place)
+            if place.item.kind == "unit":
+                for value in place.item.values:
+                    measure = base(value, place.item.unit or "")
+                    if measure is not None:
+                        self._by_unit.setdefault(measure, []).append(place)
+
+    @classmethod
+    def of(cls, view: View, *, language: str = "en") -> Self:
+        """Index a view; `language` decides what is ambiguous in its prose."""
+        failed = [shown for shown in view.shown if shown.block.failed]
+        return cls(
+            (shown for shown in view.shown if not shown.block.failed),
+            language=language,
+            failures=cls(failed, language=language) if failed else None,
+        )
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Every value of the evidence, each with its block and, of data, its JSON path."""
+        return tuple(place.item for place in self.places)
+
+    def at(self, key: str) -> list[Place]:
+        """The places of a value under one of the keys that `keys_of` gives."""
+        return self._by_value.get(key, [])
+
+    def measured(self, value: str, unit: str) -> list[Place]:
+        """The places of a quantity in any unit of its dimension: 90 min finds 1.5 h."""
+        measure = base(value, unit)
+        return self._by_unit.get(measure, []) if measure is not None else []
+
+    def within(self, low: Fraction, high: Fraction) -> list[Place]:
+        """The places of plain numbers in `[low, high]`, in order of size."""
+        sizes, places = self._by_size
+        first = bisect_right(sizes, low)
+        while first > 0 and sizes[first - 1] >= low:
+            first -= 1
+        return places[first : bisect_right(sizes, high)]
+
+    def measured_within(self, dimension: str, low: Fraction, high: Fraction) -> Iterator[Place]:
+        """The places of quantities whose value in the base unit of a dimension lies in `[low, high]`."""
+        for (of, value), places in self._by_unit.items():
+            if of == dimension and low <= value <= high:
+                yield from places
+
+    @cached_property
+    def _by_size(self) -> tuple[list[Fraction], list[Place]]:
+        sized = [
+            (number, place)
+            for place in self.places
+            if place.item.kind in ("number", "unit") and (number := exact(place.item.value)) is not None
+        ]
+        sized.sort(key=lambda pair: pair[0])
+        return [number for number, _ in sized], [place for _, place in sized]
+
+    @cached_property
+    def closure(self) -> Closure:
+        """What can be calculated from the evidence."""
+        return Closure(self.places, self.branches)
+
+    @cached_property
+    def contradictions(self) -> Contradictions:
+        """What the evidence says in place of a value that it doesn't have."""
+        return Contradictions(self.places)
+
+    @cached_property
+    def words(self) -> dict[str, set[str]]:
+        """The words of each block, by the block's name, as `name_words` compares them."""
+        return {shown.block.name: set(name_words(shown.text)) for shown in self.shown}
+
+    @cached_property
+    def texts(self) -> list[tuple[Shown, str]]:
+        """Each block's text in lower case, for literal search."""
+        return [(shown, shown.text.lower()) for shown in self.shown]
+
+    def _read(self, shown: Shown) -> None:
+        text = shown.text
+        if shown.cut or "characters cut]" in text:  # the mark of a cut is no evidence
+            text = _CUT_MARK.sub(lambda found: " " * len(found.group()), text)
+        leaves, branches = read_leaves(text)
+        leaves = [further for leaf in leaves for further in _unpacked(leaf, branches)]
+        self.branches.extend(branches)
+        self.leaves.extend((leaf, shown) for leaf in leaves)
+        found: list[tuple[Leaf, Item]] = []
+        texts: list[Leaf] = []
+        for leaf in leaves:
+            if leaf.kind == "number":
+                found.append((leaf, _json_number(leaf)))
+            elif leaf.kind != "word":
+                texts.append(leaf)
+        found.extend(_read_texts(texts, self.language))
+        found.sort(key=lambda pair: pair[0].at(pair[1].start))
+        for leaf, item in found:
+            start, end = leaf.at(item.start), leaf.at(item.end)
+            written = text[start:end] if leaf.origins is None else item.text
+            unit, kind = item.unit, item.kind
+            if unit is None and kind == "number":
+                unit, kind = _unit_of_key(leaf)
+            self.places.append(
+                Place(
+                    item=replace(
+                        item,
+                        kind=kind,
+                        unit=unit,
+                        text=written,
+                        start=start,
+                        end=end,
+                        block=shown.block.name,
+                        path=leaf.path,
+                    ),
+                    leaf=leaf,
+                    shown=shown,
+                )
+            )
+
+
+def _read_texts(leaves: list[Leaf], language: str) -> Iterator[tuple[Leaf, Item]]:
+    """Read many texts in one pass; the items' offsets are those in their own leaf's decoded text."""
+    starts: list[int] = []
+    at = 0
+    for leaf in leaves:
+        starts.append(at)
+        at += len(leaf.text) + 3
+    for item in read_values(f"\n{BARRIER}\n".join(leaf.text for leaf in leaves), language=language):
+        index = bisect_right(starts, item.start) - 1
+        leaf, start = leaves[index], item.start - starts[index]
+        end = item.end - starts[index]
+        if end <= len(leaf.text):
+            yield leaf, replace(item, start=start, end=end)
+
+
+def _unpacked(leaf: Leaf, branches: list[Branch]) -> list[Leaf]:
+    """A string that is itself JSON gives its own leaves, under the path of the string."""
+    text = leaf.text.strip()
+    if leaf.kind != "text" or len(text) < 2 or text[0] not in "{[" or text[-1] not in "}]":
+        return [leaf]
+    inner, further = read_leaves(leaf.text)
+    if not further or (len(inner) == 1 and inner[0].kind == "prose"):
+        return [leaf]
+    branches.extend(further)
+    for one in inner:
+        origins = [leaf.at(one.at(index)) for index in range(len(one.text) + 1)]
+        one.start, one.end, one.origins, one.path = origins[0], origins[-1], origins, leaf.path
+    return inner
+
+
+def _json_number(leaf: Leaf) -> Item:
+    """A JSON number as an item; one whose exponent is beyond reason stays as it is written."""
+    _, _, exponent = leaf.text.lower().partition("e")
+    sign = leaf.text.startswith("-")
+    if len(exponent) > 3 or len(leaf.text) > 400:
+        value = leaf.text
+    else:
+        value = parse_numeral(leaf.text.lstrip("-").replace("E", "e"), "en")[0]
+        value = f"-{value}" if sign and value != "0" else value
+    return Item(kind="number", text=leaf.text, start=0, end=len(leaf.text), value=value)
+
+
+def _unit_of_key(leaf: Leaf) -> tuple[str | None, ItemKind]:
+    """The unit that a bare number gets from its key (`temp_c`, `price_usd`, `tax_percent`) or from its neighbour
+    `unit` or `currency`."""
+    if leaf.kind == "prose":
+        return None, "number"
+    names = [leaf.branch.unit] if leaf.branch is not None and leaf.branch.unit and leaf.key != "" else []
+    parts = split_key(leaf.key)
+    if parts and not parts[-1].isdigit():
+        names.append(parts[-1])
+    for name in names:
+        low = name.lower()
+        if low in {"percent", "pct", "percentage", "%"}:
+            return "%", "number"
+        if low in CURRENCIES and len(low) == 3:
+            return CURRENCIES[low], "number"
+        unit = key_unit(name)
+        if unit is not None:
+            return unit.symbol, "unit"
+    return None, "number"
+
+
+def _keys(item: Item) -> Iterator[str]:
+    """What a value is found by. Dates are found by their parts too, identifiers by their digits alone."""
+    match item.kind:
+        case "number" | "unit":
+            for value in item.values:
+                yield value
+                if value.startswith("-"):
+                    yield value[1:]
+        case "date":
+            for value in item.values:
+                yield from date_keys(value)
+        case "identifier":
+            for key in identifier_keys(item.value):
+                yield f"id:{key}"
+        case _:
+            yield f"{item.kind}:{item.value}"
+
+
+def date_keys(value: str) -> Iterator[str]:
+    """The keys of a date: whole, without its year, its month and year, its year; and of its time of day."""
+    parts = _DATE.match(value)
+    if parts is None:
+        return
+    day, time, zone = parts.group("day", "time", "zone")
+    if day:
+        yield f"date:{day}"
+        pieces = day.rsplit("-", 2) if day.count("-") >= 2 else day.split("-")
+        if len(pieces) == 3:
+            yield f"date:--{pieces[1]}-{pieces[2]}"
+            if pieces[0] != "-":
+                yield f"date:{pieces[0]}-{pieces[1]}"
+        if pieces[0] not in ("-", ""):
+            yield f"year:{pieces[0]}"
+    if time:
+        yield f"time:{time}"
+        yield f"time:{time[:6]}"
+        if day and zone:
+            yield f"instant:{_instant(day, time, zone)}"
+
+
+def _instant(day: str, time: str, zone: str) -> str:
+    """A moment in UTC, so that the same moment in two zones is one."""
+    moment = datetime.fromisoformat(f"{day}{time}{'+00:00' if zone == 'Z' else zone}")
+    try:
+        return moment.astimezone(UTC).isoformat()
+    except OverflowError:
+        return moment.isoformat()
