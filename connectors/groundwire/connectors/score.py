@@ -20,6 +20,8 @@ class Target:
     """The source's project as the platform knows it."""
     trace_id: str
     span_id: str | None = None
+    root_span_id: str | None = None
+    """The trace's root, where the target is a whole trace: platforms that show scores by span put it there."""
     session_id: str | None = None
     start_time: datetime
     """When the target began (UTC): the same on every retry, so that a platform that keys on dates replaces."""
