@@ -1,0 +1,1 @@
+"""The judges: the offline rules, an LLM, a decision model."""

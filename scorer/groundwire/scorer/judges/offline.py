@@ -1,0 +1,141 @@
+"""The offline judge: free, deterministic, without a network; it compares words and values and says so."""
+
+import re
+from collections.abc import Sequence
+from typing import Self
+
+from groundwire.scorer.claims import Claim, DraftClaim
+from groundwire.scorer.evidence import View
+from groundwire.scorer.judge import Capability, Failure, Faithfulness, JudgeVersion, Reply, UnsupportedSpan, Verdict
+from groundwire.scorer.judges.combination import COVERAGE_RULE, Combination
+from groundwire.scorer.judges.dimensions import weigh_dimensions
+from groundwire.scorer.judges.languages import guess
+from groundwire.scorer.judges.phrases import INSTRUCTION
+from groundwire.scorer.judges.segments import segments
+from groundwire.scorer.judges.transcripts import view_of_transcript
+from groundwire.scorer.judges.verdicts import Bench, judge_claim
+from groundwire.scorer.spend import Account
+
+__all__ = ["OfflineJudge"]
+
+_CAPABILITIES: frozenset[Capability] = frozenset(
+    {"split", "label", "quotes", "faithfulness", "classify", "spans", "needs_facts"}
+)
+_DECIDED_SHARE = 0.5
+"""Least share of the statements that must be decided for the SPAN path and for a classification."""
+_SPAN_TYPES = {"contradiction": "contradiction", "fabricated_reference": "fabricated_reference"}
+
+_ASKS_FACTS = re.compile(
+    r"(?i)\b(?:who|what|when|where|which|whose|how (?:many|much|long|old|far|often|big|tall)|is there|are there|does|did|status|price|cost|"
+    r"balance|total|number|date|wer|was|wann|wo|wie ?viele?|quién|qué|cuándo|dónde|cuánt\w+|cuál|qui|quand|où|combien|quel\w*)\b|[?？]|什么|多少|哪|谁|何时"
+)
+_ASKS_NONE = re.compile(
+    r"(?i)^\W*(?:hi|hello|hey|thanks?|thank you|ok|okay|bye|goodbye|good (?:morning|evening)|hallo|danke|hola|gracias|bonjour|merci|你好|谢谢)\b[^?？]{0,40}$|"
+    r"\b(?:write|compose|make up|invent|imagine|brainstorm|schreibe?|escribe|écris)\b.{0,40}\b(?:poem|story|song|joke|haiku|limerick|slogan|gedicht|geschichte|poema|cuento|poème|histoire)\b|"
+    r"^\W*(?:please )?(?:translate|rewrite|rephrase|paraphrase|proofread|reformat|übersetze?|traduce|traduis)\b"
+)
+
+
+class OfflineJudge:
+    """See `groundwire.scorer.judge.Judge`. Its verdicts rest on shared words and values; what they can't settle stays undecided."""
+
+    def __init__(self, *, language: str = "en", combination: Combination | None = None) -> None:
+        """`language` is read where a text doesn't show its own. `combination` replaces the shipped coefficients."""
+        self._language = language
+        self._combination = combination or COVERAGE_RULE
+
+    @property
+    def version(self) -> JudgeVersion:
+        """The rules are part of the package: the model name changes when a verdict can."""
+        return JudgeVersion(kind="offline", model="offline-1")
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything, quotes included."""
+        return _CAPABILITIES
+
+    def bound(self, account: Account) -> Self:
+        """Itself."""
+        return self
+
+    async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:
+        """The statements of the answer in order, each with exact offsets and its kind."""
+        flags = frozenset({"injection_suspected"}) if INSTRUCTION.search(answer) else frozenset[str]()
+        return Reply(value=segments(answer, language=guess(answer, self._language)), flags=flags)
+
+    async def label(self, question: str, claims: Sequence[DraftClaim], evidence: View) -> Reply[tuple[Claim, ...]]:
+        """A label, quote, checks and probability for each claim; None with the reason `undecided` where nothing decides."""
+        flags = frozenset({"injection_suspected"}) if _instructed(evidence) else frozenset[str]()
+        return Reply(value=self._label(claims, evidence)[0], flags=flags)
+
+    async def faithfulness(self, question: str, answer: str, evidence: View) -> Reply[Faithfulness]:
+        """The four dimensions; unknown (`undecided`) where less than half of the statements could be decided."""
+        claims, bench = self._label(self._facts(answer), evidence)
+        if _undecided(claims):
+            return Reply(failure=_UNDECIDED)
+        return Reply(value=weigh_dimensions(question, answer, claims, bench))
+
+    async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
+        """Hallucinated where a statement is; grounded where at least half are supported and none is."""
+        claims, _ = self._label(self._facts(output), view_of_transcript(transcript))
+        wrong = [claim for claim in claims if claim.label == "hallucinated"]
+        probability = max((claim.probability or 0.0 for claim in claims), default=0.0)
+        if wrong:
+            worst = max(wrong, key=lambda claim: claim.probability or 0.0)
+            return Reply(
+                value=Verdict(label="hallucinated", explanation=worst.reason, claims=claims, probability=probability)
+            )
+        if _undecided(claims):
+            return Reply(failure=_UNDECIDED)
+        grounded = "Lexical check: " + (
+            "every decided statement is in the record." if claims else "it states nothing that could be checked."
+        )
+        return Reply(value=Verdict(label="grounded", explanation=grounded, claims=claims, probability=probability))
+
+    async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:
+        """The hallucinated statements as stretches of the answer; unknown where most could not be decided and none is."""
+        claims, _ = self._label(self._facts(answer), evidence)
+        found = tuple(
+            UnsupportedSpan(
+                text=claim.text,
+                start=claim.start,
+                end=claim.end,
+                probability=claim.probability or 0.0,
+                type=_SPAN_TYPES.get(claim.type or "", "unsupported_addition"),
+                reason=claim.reason,
+            )
+            for claim in claims
+            if claim.label == "hallucinated" and claim.start is not None and claim.end is not None
+        )
+        if not found and _undecided(claims):
+            return Reply(failure=_UNDECIDED)
+        return Reply(value=found)
+
+    async def needs_facts(self, request: str) -> Reply[bool]:
+        """Whether the request asks for facts, by its words; unknown where they don't tell."""
+        if _ASKS_NONE.search(request):
+            return Reply(value=False)
+        if _ASKS_FACTS.search(request):
+            return Reply(value=True)
+        return Reply(failure=_UNDECIDED)
+
+    def _facts(self, answer: str) -> tuple[DraftClaim, ...]:
+        drafts = segments(answer, language=guess(answer, self._language))
+        return tuple(draft for draft in drafts if draft.kind == "fact")
+
+    def _label(self, claims: Sequence[DraftClaim], evidence: View) -> tuple[tuple[Claim, ...], Bench]:
+        bench = Bench.of(evidence, self._language, self._combination)
+        language = guess(" ".join(claim.text for claim in claims), self._language)
+        return tuple(judge_claim(claim, bench, language=language) for claim in claims), bench
+
+
+_UNDECIDED = Failure(status="unknown", reason="undecided", message="the lexical check could not decide most statements")
+
+
+def _undecided(claims: Sequence[Claim]) -> bool:
+    """Whether most of the claims have no label; never of none."""
+    return sum(claim.label is not None for claim in claims) < _DECIDED_SHARE * len(claims)
+
+
+def _instructed(evidence: View) -> bool:
+    return any(shown.block.kind != "provided" and INSTRUCTION.search(shown.text) for shown in evidence.shown)
