@@ -1,6 +1,7 @@
 """What a metric scores: `canonical_partition_v1`, one span, trace or session in a form that no platform owns."""
 
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -46,18 +47,24 @@ class _Canonical(BaseModel):
     def _keep_unknown(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        known: set[str] = set()
-        for name, field in cls.model_fields.items():
-            known.add(name)
-            if field.alias:
-                known.add(field.alias)
-            if isinstance(field.validation_alias, AliasChoices):
-                known.update(choice for choice in field.validation_alias.choices if isinstance(choice, str))
-        unknown = {key: value for key, value in data.items() if key not in known}
-        if not unknown:
+        known = _names_of(cls)
+        if known.issuperset(data):
             return data
+        unknown = {key: value for key, value in data.items() if key not in known}
         kept = {key: value for key, value in data.items() if key in known}
         return {**kept, "attributes": {**unknown, **(data.get("attributes") or {})}}
+
+
+@cache
+def _names_of(model: type[_Canonical]) -> frozenset[str]:
+    """Every name that a field of the model is read under; asked for each of thousands of parts."""
+    names = set(model.model_fields)
+    for field in model.model_fields.values():
+        if field.alias:
+            names.add(field.alias)
+        if isinstance(field.validation_alias, AliasChoices):
+            names.update(choice for choice in field.validation_alias.choices if isinstance(choice, str))
+    return frozenset(names)
 
 
 class TextPart(_Canonical):

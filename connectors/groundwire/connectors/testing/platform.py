@@ -38,8 +38,8 @@ class FakePlatform:
         """`clock` (in memory or for this process) gives the time, UTC; without it, `set_clock`'s or the real one."""
         self._tables = Tables(None if path is None else Path(path))
         self._clock = clock
-        self._made: dict[str, tuple[int, Trace, Trace]] | None = {} if path is None else None
-        """In memory: version, head and whole of each trace."""
+        self._made: dict[str, tuple[Trace, Trace]] | None = {} if path is None else None
+        """In memory: head and whole of each trace; the tables then hold neither."""
 
     def close(self) -> None:
         """Let go of the database."""
@@ -180,7 +180,7 @@ class FakePlatform:
                     trace_id=trace_id,
                     ended_at=_EPOCH + timedelta(microseconds=ended),
                     version=version,
-                    head=self._made[trace_id][1] if self._made is not None and trace_id in self._made else head,
+                    head=self._made[trace_id][0] if self._made is not None and trace_id in self._made else head,
                 )
                 for trace_id, ended, version, head in rows
             ]
@@ -198,7 +198,7 @@ class FakePlatform:
             found: list[tuple[str, int, str | Trace]] = []
             for trace_id, _, version, _, body in self._tables.traces(trace_ids):
                 made = self._made.get(trace_id) if self._made is not None else None
-                whole: str | Trace = body if made is None else made[2]
+                whole: str | Trace = body if made is None else made[1]
                 if faults.shuffle:
                     whole = _shuffled(whole)
                 found.append((trace_id, version, whole))
@@ -266,7 +266,7 @@ class FakePlatform:
 
     def _known(self, trace_id: str) -> Trace | None:
         if self._made is not None and trace_id in self._made:
-            return self._made[trace_id][2]
+            return self._made[trace_id][1]
         row = self._tables.trace(trace_id)
         return None if row is None else _TRACES.validate_json(row[4])
 
@@ -279,9 +279,11 @@ class FakePlatform:
         head = replace(trace, spans=tuple(span.model_copy(update=_BODIES) for span in trace.spans))
         version = self._tables.next_number("version")
         ended = ended_at(trace) or self.now()
-        self._tables.write_trace((trace.trace_id, _micros(ended), version, _dump(head), _dump(trace)))
-        if self._made is not None:
-            self._made[trace.trace_id] = (version, head, trace)
+        if self._made is None:
+            self._tables.write_trace((trace.trace_id, _micros(ended), version, _dump(head), _dump(trace)))
+        else:
+            self._tables.write_trace((trace.trace_id, _micros(ended), version, "", ""))
+            self._made[trace.trace_id] = (head, trace)
 
     def _write(self, score: StoredScore, rule: Overwriting) -> None:
         slot = score.score_id
