@@ -1,34 +1,22 @@
-"""Where traces come from and scores go: one platform behind the same few verbs as another."""
+"""Where traces come from and scores go: one room for each platform, and the words they share."""
 
-from groundwire.connectors.base import Finding, Hook, Origin, Page, Sink, Source, Wanted, Window
-from groundwire.connectors.connector import WHERE_FIELDS, Connector, SourceSettings, nearest
-from groundwire.connectors.cursor import Mark, Progress, ended_at
-from groundwire.connectors.registry import connector_names, load_connector
-from groundwire.connectors.score import Delivery, DeliveryState, Score, Target
+from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
+from groundwire.connectors.messages import find_messages, read_messages
+from groundwire.connectors.partitions import KindRule, SpanRule, cut, cut_session
 from groundwire.connectors.trace import Level, Trace
 
 __all__ = [
-    "WHERE_FIELDS",
-    "Connector",
-    "Delivery",
-    "DeliveryState",
-    "Finding",
-    "Hook",
+    "FORMATS",
+    "Format",
+    "KindRule",
     "Level",
-    "Mark",
-    "Origin",
-    "Page",
-    "Progress",
-    "Score",
-    "Sink",
-    "Source",
-    "SourceSettings",
-    "Target",
+    "Problem",
+    "Rejected",
+    "SpanRule",
     "Trace",
-    "Wanted",
-    "Window",
-    "connector_names",
-    "ended_at",
-    "load_connector",
-    "nearest",
+    "cut",
+    "cut_session",
+    "find_messages",
+    "read_messages",
+    "read_traces",
 ]

@@ -1,0 +1,7 @@
+"""Traces from files: every known export, recognised by its content and streamed."""
+
+from groundwire.connectors.files.canonical import Rejected
+from groundwire.connectors.files.reader import Problem, read_traces
+from groundwire.connectors.files.recognition import FORMATS, Format
+
+__all__ = ["FORMATS", "Format", "Problem", "Rejected", "read_traces"]

@@ -1,0 +1,154 @@
+"""Langfuse: observation rows (v2), observations of the older endpoints, and traces that hold their observations."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from groundwire.connectors.formats.spans import moment, newest, nonempty, read_io, tree_flags
+from groundwire.connectors.messages import decoded, without_media
+from groundwire.connectors.trace import Trace, in_time_order
+from groundwire.scorer import Span, SpanKind
+
+__all__ = ["KINDS", "is_row", "is_trace", "rows_of", "span_of_row", "trace_of_rows"]
+
+KINDS: dict[str, SpanKind] = {
+    "GENERATION": "LLM",
+    "SPAN": "UNKNOWN",
+    "EVENT": "UNKNOWN",
+    "AGENT": "AGENT",
+    "TOOL": "TOOL",
+    "CHAIN": "CHAIN",
+    "RETRIEVER": "RETRIEVER",
+    "EVALUATOR": "EVALUATOR",
+    "EMBEDDING": "EMBEDDING",
+    "GUARDRAIL": "GUARDRAIL",
+}
+"""Observation types as span kinds."""
+_CALL_ID_ENDINGS = ("tool.call.id", "tool_call_id", "toolCallId", "tool_call.id")
+
+
+def is_row(record: Mapping[str, Any]) -> bool:
+    """Whether a record is one observation."""
+    return "traceId" in record and "startTime" in record and str(record.get("type", "")).upper() in KINDS
+
+
+def is_trace(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a trace of the older endpoints with its observations whole (not their ids alone)."""
+    held = record.get("observations")
+    return isinstance(held, list) and "id" in record and any(isinstance(row, Mapping) and "type" in row for row in held)
+
+
+def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+    """The observation rows of a row or a trace; a trace's own fields go along with each as `trace`."""
+    if is_row(record):
+        yield nonempty(record.get("traceId")), record
+    elif is_trace(record):
+        whole = {key: value for key, value in record.items() if key not in ("observations", "scores")}
+        held = [row for row in record["observations"] if isinstance(row, Mapping)]
+        for index, row in enumerate(held):
+            yield nonempty(record.get("id")), {**row, "trace": whole} if index == 0 else row
+
+
+def span_of_row(row: Mapping[str, Any], trace_id: str) -> Span | None:
+    """One observation as a span; None without an id or a start time."""
+    span_id, start = nonempty(row.get("id")), moment(row.get("startTime"))
+    if span_id is None or start is None:
+        return None
+    kind = KINDS.get(str(row.get("type", "")).upper(), "UNKNOWN")
+    name = nonempty(row.get("name")) or ""
+    input_messages, plain_input = read_io(kind, row.get("input"), role="user")
+    output_messages, plain_output = read_io(kind, row.get("output"), role="assistant")
+    level = nonempty(row.get("level"))
+    metadata = _metadata(row.get("metadata"))
+    attributes: dict[str, Any] = {"level": level} if level not in (None, "DEFAULT") else {}
+    if metadata:
+        attributes["metadata"] = metadata
+    if kind == "TOOL" and (call_id := _call_id(metadata)):
+        attributes["groundwire.tool_call_id"] = call_id
+    usage = row.get("usageDetails") or row.get("usage")
+    return Span(
+        span_id=span_id,
+        trace_id=trace_id,
+        parent_id=nonempty(row.get("parentObservationId")),
+        kind=kind,
+        name=name,
+        start_time=start,
+        end_time=moment(row.get("endTime")),
+        status="error" if level == "ERROR" else "unset",
+        status_message=nonempty(row.get("statusMessage")) or "",
+        input_messages=input_messages,
+        output_messages=output_messages,
+        input=plain_input,
+        output=plain_output,
+        tool_name=name if kind == "TOOL" and name else None,
+        model=nonempty(row.get("model")) or nonempty(row.get("providedModelName")),
+        usage=dict(usage) if isinstance(usage, Mapping) and usage else None,
+        attributes=attributes,
+    )
+
+
+def _metadata(value: Any) -> dict[str, Any]:
+    value = decoded(value)
+    return without_media(dict(value)) if isinstance(value, Mapping) else {}
+
+
+def _call_id(metadata: Mapping[str, Any]) -> str | None:
+    attributes = metadata.get("attributes")
+    inside = attributes.items() if isinstance(attributes, Mapping) else ()
+    return next(
+        (str(value) for key, value in (*metadata.items(), *inside) if key.endswith(_CALL_ID_ENDINGS) and value), None
+    )
+
+
+def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | None:
+    """The trace that these rows make: one observation for each id, the newest by `updatedAt`. None without a span.
+
+    What belongs to the trace (session, user, tags …) is taken from its own record, else the root row, else the first
+    row that has it, because applications put it on all rows or on the root alone.
+    """
+    trace_id = next(
+        (found for row in rows if (found := nonempty(row.get("traceId")) or nonempty(_whole(row).get("id")))), None
+    )
+    if trace_id is None:
+        return None
+    pairs = []
+    by_id: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        if (span := span_of_row(row, trace_id)) is not None:
+            pairs.append((span, moment(row.get("updatedAt"))))
+            by_id[span.span_id] = row
+    spans, repeated = newest(pairs)
+    if not spans:
+        return None
+    spans = in_time_order(spans)
+    whole: Mapping[str, Any] = next((own for row in rows if (own := _whole(row))), {})
+    roots = sorted(by_id.values(), key=lambda row: (row.get("isRootObservation") is not True, _has_parent(row, by_id)))
+    sources = (whole, *roots)
+    tags = next((found for row in sources if isinstance(found := row.get("tags"), list) and found), [])
+    return Trace(
+        trace_id=trace_id,
+        spans=tuple(spans),
+        source="langfuse",
+        origin=origin,
+        session_id=_first(sources, "sessionId"),
+        name=nonempty(whole.get("name")) or _first(roots, "traceName") or nonempty(roots[0].get("name")) or "",
+        environment=_first(sources, "environment"),
+        tags=tuple(str(tag) for tag in tags),
+        user_id=_first(sources, "userId"),
+        release=_first(sources, "release"),
+        version=_first(sources, "version"),
+        metadata=_metadata(whole.get("metadata")) or _metadata(roots[0].get("metadata")),
+        flags=(*(("duplicate_span_ids",) if repeated else ()), *tree_flags(spans)),
+    )
+
+
+def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = row.get("trace")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _has_parent(row: Mapping[str, Any], by_id: Mapping[str, Any]) -> bool:
+    return nonempty(row.get("parentObservationId")) in by_id
+
+
+def _first(rows: Sequence[Mapping[str, Any]], key: str) -> str | None:
+    return next((found for row in rows if (found := nonempty(row.get(key)))), None)

@@ -1,0 +1,201 @@
+"""LangSmith: runs as both versions of its API and its bulk exports give them, alone or with their children inside."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from groundwire.connectors.formats.spans import SpanIO, moment, newest, nonempty, read_io, tree_flags
+from groundwire.connectors.messages import decoded, without_media
+from groundwire.connectors.trace import Trace, in_time_order
+from groundwire.scorer import Role, Span, SpanKind
+
+__all__ = ["KINDS", "is_run", "rows_of", "span_of_run", "trace_of_rows"]
+
+KINDS: dict[str, SpanKind] = {
+    "llm": "LLM",
+    "chain": "CHAIN",
+    "tool": "TOOL",
+    "retriever": "RETRIEVER",
+    "embedding": "EMBEDDING",
+    "prompt": "CHAIN",
+    "parser": "CHAIN",
+}
+"""Run types as span kinds; an unknown type is a chain, as LangSmith itself treats it."""
+_THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
+_HIDDEN = "langsmith:hidden"
+"""The tag of LangGraph's internal steps."""
+
+
+def is_run(record: Mapping[str, Any]) -> bool:
+    """Whether a record is one run."""
+    return isinstance(record.get("run_type"), str) and "id" in record and ("start_time" in record or "inputs" in record)
+
+
+def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
+    """The run, then the runs inside its `child_runs`, each under the trace of the outermost."""
+    if not is_run(record):
+        return
+    trace_id = nonempty(record.get("trace_id")) or _first_id(record) or nonempty(record.get("id"))
+    stack: list[tuple[Mapping[str, Any], str | None]] = [(record, None)]
+    while stack:
+        run, parent = stack.pop()
+        children = run.get("child_runs")
+        row = {key: value for key, value in run.items() if key not in ("child_runs", "child_run_ids")}
+        if parent is not None and not row.get("parent_run_id"):
+            row["parent_run_id"] = parent
+        yield trace_id, {**row, "trace_id": trace_id}
+        if isinstance(children, list):
+            stack += [
+                (child, nonempty(run.get("id")))
+                for child in reversed(children)
+                if isinstance(child, Mapping) and is_run(child)
+            ]
+
+
+def _ordered_ids(run: Mapping[str, Any]) -> list[str]:
+    """The ids in `dotted_order`, from the trace down to the run itself."""
+    order = nonempty(run.get("dotted_order"))
+    return [step.partition("Z")[2] for step in order.split(".")] if order else []
+
+
+def _first_id(run: Mapping[str, Any]) -> str | None:
+    ids = _ordered_ids(run)
+    return ids[0] or None if ids else None
+
+
+def _parent_id(run: Mapping[str, Any]) -> str | None:
+    if found := nonempty(run.get("parent_run_id")):
+        return found
+    ancestors = run.get("parent_run_ids")
+    if isinstance(ancestors, list) and ancestors:
+        return nonempty(ancestors[-1])
+    ids = _ordered_ids(run)
+    return ids[-2] or None if len(ids) > 1 else None
+
+
+def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
+    """One run as a span; None without an id or a start time."""
+    span_id, start = nonempty(run.get("id")), moment(run.get("start_time"))
+    if span_id is None or start is None:
+        return None
+    kind = KINDS.get(str(run.get("run_type", "")).lower(), "CHAIN")
+    name = nonempty(run.get("name")) or ""
+    metadata = _metadata(run)
+    input_messages, plain_input = _io(kind, run.get("inputs"), "user")
+    output_messages, plain_output = _io(kind, run.get("outputs"), "assistant")
+    error = nonempty(run.get("error"))
+    status = str(run.get("status", "")).lower()
+    attributes: dict[str, Any] = {"metadata": metadata} if metadata else {}
+    if project := nonempty(run.get("session_id")) or nonempty(run.get("project_id")):
+        attributes["langsmith.project_id"] = project
+    if tags := _tags(run):
+        attributes["tags"] = list(tags)
+    return Span(
+        span_id=span_id,
+        trace_id=trace_id,
+        parent_id=_parent_id(run),
+        kind=kind,
+        name=name,
+        start_time=start,
+        end_time=moment(run.get("end_time")),
+        status="error" if error or status == "error" else "ok" if status == "success" else "unset",
+        status_message=without_media(error[:2_000]) if error else "",
+        input_messages=input_messages,
+        output_messages=output_messages,
+        input=plain_input,
+        output=plain_output,
+        tool_name=name if kind == "TOOL" and name else None,
+        model=_model(run, metadata),
+        usage=_usage(run),
+        attributes=attributes,
+    )
+
+
+def _io(kind: SpanKind, value: Any, role: Role) -> SpanIO:
+    """Inputs are a dictionary of arguments; what isn't one was wrapped as `{"output": …}` or `{"input": …}`."""
+    value = decoded(value)
+    if isinstance(value, Mapping) and len(value) == 1:
+        key, inner = next(iter(value.items()))
+        if key in ("input", "output") or (kind == "LLM" and isinstance(inner, str)):
+            value = inner
+    return read_io(kind, value, role=role)
+
+
+def _metadata(run: Mapping[str, Any]) -> dict[str, Any]:
+    extra = decoded(run.get("extra"))
+    inside = extra.get("metadata") if isinstance(extra, Mapping) else None
+    for found in (inside, decoded(run.get("metadata"))):
+        if isinstance(found, Mapping) and found:
+            return dict(without_media(dict(found)))
+    return {}
+
+
+def _model(run: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
+    extra = decoded(run.get("extra"))
+    called = extra.get("invocation_params") if isinstance(extra, Mapping) else None
+    called = called if isinstance(called, Mapping) else {}
+    return (
+        nonempty(metadata.get("ls_model_name")) or nonempty(called.get("model")) or nonempty(called.get("model_name"))
+    )
+
+
+def _usage(run: Mapping[str, Any]) -> dict[str, Any] | None:
+    names = {"input": "prompt_tokens", "output": "completion_tokens", "total": "total_tokens"}
+    usage = {ours: run[theirs] for ours, theirs in names.items() if isinstance(run.get(theirs), int)}
+    return usage or None
+
+
+def _tags(run: Mapping[str, Any]) -> tuple[str, ...]:
+    tags = decoded(run.get("tags"))
+    return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+
+
+def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | None:
+    """The trace that these runs make; None without a span. Hidden steps go, their children move up to what is shown."""
+    trace_id = nonempty(rows[0].get("trace_id")) if rows else None
+    if trace_id is None:
+        return None
+    read = [(span, run) for run in rows if (span := span_of_run(run, trace_id)) is not None]
+    spans, repeated = newest([(span, moment(run.get("end_time"))) for span, run in read])
+    spans = in_time_order(_without_hidden(spans))
+    if not spans:
+        return None
+    runs = {span.span_id: run for span, run in read}
+    root = next((span for span in spans if span.parent_id not in runs), spans[0])
+    run = runs[root.span_id]
+    metadata = _metadata(run)
+    thread = nonempty(run.get("thread_id")) or next(
+        (found for key in _THREAD_KEYS if (found := nonempty(metadata.get(key)))), None
+    )
+    return Trace(
+        trace_id=trace_id,
+        spans=tuple(spans),
+        source="langsmith",
+        origin=origin,
+        session_id=thread,
+        name=root.name,
+        tags=_tags(run),
+        user_id=nonempty(metadata.get("user_id")),
+        metadata=metadata,
+        flags=(*(("duplicate_span_ids",) if repeated else ()), *tree_flags(spans)),
+    )
+
+
+def _without_hidden(spans: Sequence[Span]) -> list[Span]:
+    hidden = {
+        span.span_id: span.parent_id
+        for span in spans
+        if _HIDDEN in _as_list(span.attributes.get("tags")) and span.parent_id is not None
+    }
+    out = []
+    for span in spans:
+        if span.span_id in hidden:
+            continue
+        parent, steps = span.parent_id, 0
+        while parent in hidden and steps <= len(hidden):
+            parent, steps = hidden[parent], steps + 1
+        out.append(span if parent == span.parent_id else span.model_copy(update={"parent_id": parent}))
+    return out
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

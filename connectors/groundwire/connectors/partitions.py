@@ -1,0 +1,317 @@
+"""A trace cut into what is scored: one partition for each model call, for the trace, or for a session of traces."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from groundwire.connectors.messages import as_json, decoded
+from groundwire.connectors.trace import Trace, in_time_order
+from groundwire.scorer import (
+    Message,
+    Partition,
+    PartitionType,
+    Span,
+    SpanKind,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    Turn,
+)
+
+__all__ = ["KindRule", "SpanRule", "cut", "cut_session", "rekinded", "subtree", "with_shown_tools"]
+
+
+class SpanRule(Protocol):
+    """Names spans by exact name or kind; what is None matches every span."""
+
+    @property
+    def name(self) -> str | None:
+        """The span's exact name."""
+        ...
+
+    @property
+    def kind(self) -> SpanKind | None:
+        """The span's kind."""
+        ...
+
+
+class KindRule(SpanRule, Protocol):
+    """Gives the spans it names another kind."""
+
+    @property
+    def to(self) -> SpanKind:
+        """The kind they take."""
+        ...
+
+
+def cut(
+    trace: Trace,
+    level: PartitionType,
+    *,
+    kinds: Sequence[KindRule] = (),
+    root: SpanRule | None = None,
+    each_turn: bool = False,
+) -> tuple[Partition, ...]:
+    """The partitions of one trace.
+
+    `span`: one for each LLM span, holding that span alone, because a span is judged by the tool results in its own
+    messages. `trace`: one, holding every span (with `root`, the first matching span and what is below it), and a
+    synthetic TOOL span for each tool result that stands only in messages. `session`: the trace as a session of one
+    turn. `kinds` is applied first; the first rule that matches a span wins. With `each_turn` a bare conversation
+    becomes one span partition for each assistant text at level `span`; other traces have a span for each already.
+    """
+    spans = rekinded(trace.spans, kinds)
+    match level:
+        case "span":
+            if root is not None:
+                spans = subtree(spans, root)
+            if trace.conversation and each_turn:
+                spans = [turn for span in spans for turn in _turns(span)]
+            return tuple(_span_partition(trace, span) for span in spans if span.kind == "LLM")
+        case "trace":
+            spans = with_shown_tools(spans)
+            if root is not None:
+                spans = subtree(spans, root) or spans
+            return (
+                Partition(
+                    partition_type="trace",
+                    partition_id=trace.trace_id,
+                    trace_id=trace.trace_id,
+                    session_id=trace.session_id,
+                    spans=tuple(spans),
+                    attributes=_attributes(trace.flags),
+                ),
+            )
+        case "session":
+            return (cut_session([trace], kinds=kinds),)
+
+
+def cut_session(traces: Iterable[Trace], *, kinds: Sequence[KindRule] = ()) -> Partition:
+    """The traces of one session as one partition, in time order; raises `ValueError` without any trace.
+
+    A tool result that a later turn shows again in its history is no second span.
+    """
+    ordered = sorted(
+        (trace for trace in traces if trace.spans), key=lambda trace: (trace.spans[0].start_time, trace.trace_id)
+    )
+    if not ordered:
+        raise ValueError("a session needs at least one trace with a span")
+    spans: list[Span] = []
+    turns: list[Turn] = []
+    shown = with_shown_tools([span for trace in ordered for span in rekinded(trace.spans, kinds)])
+    for trace in ordered:
+        turns.append(Turn(trace_id=trace.trace_id, start=len(spans)))
+        spans += [span for span in shown if span.trace_id == trace.trace_id]
+    session_id = next((trace.session_id for trace in ordered if trace.session_id), None)
+    return Partition(
+        partition_type="session",
+        partition_id=f"session:{session_id or ordered[0].trace_id}",
+        trace_id=ordered[-1].trace_id,
+        session_id=session_id,
+        spans=tuple(spans),
+        turns=tuple(turns),
+        attributes=_attributes(flag for trace in ordered for flag in trace.flags),
+    )
+
+
+def _span_partition(trace: Trace, span: Span) -> Partition:
+    return Partition(
+        partition_type="span",
+        partition_id=f"{trace.trace_id}:{span.span_id}",
+        trace_id=trace.trace_id,
+        session_id=trace.session_id,
+        target_span_id=span.span_id,
+        spans=(span,),
+        attributes=_attributes(trace.flags),
+    )
+
+
+def _attributes(flags: Iterable[str]) -> dict[str, Any]:
+    unique = list(dict.fromkeys(flags))
+    return {"groundwire.flags": unique} if unique else {}
+
+
+def _matches(span: Span, rule: SpanRule) -> bool:
+    return (rule.name is None or rule.name == span.name) and (rule.kind is None or rule.kind == span.kind)
+
+
+def rekinded(spans: Iterable[Span], kinds: Sequence[KindRule]) -> list[Span]:
+    """The spans, each with the kind of the first rule that matches it."""
+    out = []
+    for span in spans:
+        rule = next((rule for rule in kinds if _matches(span, rule)), None)
+        out.append(span if rule is None else span.model_copy(update={"kind": rule.to}))
+    return out
+
+
+def subtree(spans: Sequence[Span], root: SpanRule) -> list[Span]:
+    """The first span that `root` names and all spans below it, in their order; nothing where none matches."""
+    chosen = next((span for span in spans if _matches(span, root)), None)
+    if chosen is None:
+        return []
+    children: dict[str, list[str]] = {}
+    for span in spans:
+        if span.parent_id is not None:
+            children.setdefault(span.parent_id, []).append(span.span_id)
+    inside = {chosen.span_id}
+    stack = [chosen.span_id]
+    while stack:
+        for child in children.get(stack.pop(), ()):
+            if child not in inside:
+                inside.add(child)
+                stack.append(child)
+    return [
+        span.model_copy(update={"parent_id": None}) if span is chosen else span
+        for span in spans
+        if span.span_id in inside
+    ]
+
+
+def _turns(span: Span) -> list[Span]:
+    """A conversation's model calls: one for each assistant text, its input being all that was said before."""
+    messages = (*span.input_messages, *span.output_messages)
+    answers = [index for index, message in enumerate(messages) if message.role == "assistant" and _says(message)]
+    step = timedelta(milliseconds=1)
+    return [
+        span.model_copy(
+            update={
+                "span_id": f"{span.trace_id}:turn-{number}",
+                "start_time": span.start_time + max(index - 1, 0) * step,
+                "end_time": span.start_time + index * step,
+                "input_messages": messages[:index],
+                "output_messages": (messages[index],),
+            }
+        )
+        for number, index in enumerate(answers, start=1)
+    ]
+
+
+def _says(message: Message) -> bool:
+    return any(isinstance(part, TextPart) and part.content.strip() for part in message.parts)
+
+
+def with_shown_tools(spans: Sequence[Span]) -> list[Span]:
+    """The spans, and a TOOL span under the model call that shows a tool's result where no real TOOL span carries it.
+
+    A result is carried by the TOOL span of the same call id, else by one of the same name (where the message knows
+    it) and an equal result. The same result shown again in a later call's history is one span.
+    """
+    carried = _Carried(spans)
+    seen: Counter[tuple[str | None, str]] = Counter()
+    out = list(spans)
+    for span in _showing(spans):
+        here: Counter[tuple[str | None, str]] = Counter()
+        made = 0
+        for call, part in _results(span):
+            if carried.holds(part, call):
+                continue
+            key = (part.id or part.name, _normal(part.response))
+            here[key] += 1
+            if here[key] <= seen[key]:
+                continue
+            seen[key] += 1
+            made += 1
+            out.append(_tool_span(span, part, call, made))
+    return in_time_order(out)
+
+
+def _showing(spans: Sequence[Span]) -> list[Span]:
+    """The spans whose messages can show a result, model calls first, so that they are the ones it hangs under."""
+    return [span for span in spans if span.kind == "LLM"] + [
+        span
+        for span in spans
+        if span.kind in ("AGENT", "CHAIN", "UNKNOWN") and (span.input_messages or span.output_messages)
+    ]
+
+
+def _results(span: Span) -> list[tuple[ToolCallPart | None, ToolCallResponsePart]]:
+    """The tool results in a span's messages in order, each with the call it answers, where the messages show it."""
+    calls: dict[str, ToolCallPart] = {}
+    waiting: list[ToolCallPart] = []
+    found: list[tuple[ToolCallPart | None, ToolCallResponsePart]] = []
+    for message in (*span.input_messages, *span.output_messages):
+        for part in message.parts:
+            if isinstance(part, ToolCallPart):
+                if part.id:
+                    calls[part.id] = part
+                else:
+                    waiting.append(part)
+            elif isinstance(part, ToolCallResponsePart):
+                call = calls.get(part.id) if part.id else _take(waiting, part.name)
+                found.append((call, part))
+    return found
+
+
+def _take(waiting: list[ToolCallPart], name: str | None) -> ToolCallPart | None:
+    """The first unanswered call of that name, for messages without call ids (Gemini's)."""
+    for index, call in enumerate(waiting):
+        if name is None or call.name == name:
+            return waiting.pop(index)
+    return None
+
+
+class _Carried:
+    """The results that real TOOL spans carry."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._ids: set[str] = set()
+        self._results: dict[str, set[str]] = {}
+        for span in spans:
+            if span.kind != "TOOL":
+                continue
+            parts = [part for message in span.output_messages for part in message.parts]
+            responses = [part for part in parts if isinstance(part, ToolCallResponsePart)]
+            call_id = span.attributes.get("groundwire.tool_call_id")
+            if responses or span.output is not None or span.status == "error":
+                self._ids |= {str(call_id)} if call_id else set()
+                self._ids |= {part.id for part in responses if part.id}
+            for value in (span.output, *(part.response for part in responses)):
+                if value is not None:
+                    for name in {span.tool_name, span.name}:
+                        self._results.setdefault(_normal(value), set()).add(name or "")
+
+    def holds(self, part: ToolCallResponsePart, call: ToolCallPart | None) -> bool:
+        if part.id and part.id in self._ids:
+            return True
+        names = self._results.get(_normal(part.response))
+        if names is None:
+            return False
+        name = part.name or (call.name if call is not None else None)
+        return name is None or name in names
+
+
+def _normal(value: Any) -> str:
+    """A result compared: JSON by its value, text by its words."""
+    value = decoded(value)
+    if isinstance(value, dict) and len(value) == 1:
+        value = decoded(next(iter(value.values()))) if next(iter(value)) in ("output", "result", "content") else value
+    return " ".join(value.split()) if isinstance(value, str) else as_json(_sorted(value))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _tool_span(shown_by: Span, part: ToolCallResponsePart, call: ToolCallPart | None, number: int) -> Span:
+    name = part.name or (call.name if call is not None else None) or "tool"
+    shown_at = shown_by.start_time + timedelta(microseconds=number)  # after its parent, in the order it is shown
+    attributes: dict[str, Any] = {"groundwire.flags": ["tool_from_messages"]}
+    if part.id:
+        attributes["groundwire.tool_call_id"] = part.id
+    return Span(
+        span_id=f"{shown_by.span_id}:tool-{number:04d}",
+        trace_id=shown_by.trace_id,
+        parent_id=shown_by.span_id,
+        kind="TOOL",
+        name=name,
+        start_time=shown_at,
+        end_time=shown_at,
+        status="error" if part.failed else "unset",
+        input=call.arguments if call is not None else None,
+        output=part.response,
+        tool_name=name,
+        attributes=attributes,
+    )
