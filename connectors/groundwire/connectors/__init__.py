@@ -1,22 +1,48 @@
-"""Where traces come from and scores go: one room for each platform, and the words they share."""
+"""Where traces come from and scores go: one platform behind the same few verbs as another."""
 
+from groundwire.connectors.base import Finding, Hook, Origin, Page, Sink, Source, Wanted, Window
+from groundwire.connectors.connector import WHERE_FIELDS, Connector, SourceSettings, nearest
+from groundwire.connectors.cursor import Mark, Progress, ended_at
 from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
 from groundwire.connectors.messages import find_messages, read_messages
 from groundwire.connectors.partitions import KindRule, SpanRule, cut, cut_session
+from groundwire.connectors.registry import connector_names, load_connector
+from groundwire.connectors.score import Delivery, DeliveryState, Score, Target
 from groundwire.connectors.trace import Level, Trace
 
 __all__ = [
     "FORMATS",
+    "WHERE_FIELDS",
+    "Connector",
+    "Delivery",
+    "DeliveryState",
+    "Finding",
     "Format",
+    "Hook",
     "KindRule",
     "Level",
+    "Mark",
+    "Origin",
+    "Page",
     "Problem",
+    "Progress",
     "Rejected",
+    "Score",
+    "Sink",
+    "Source",
+    "SourceSettings",
     "SpanRule",
+    "Target",
     "Trace",
+    "Wanted",
+    "Window",
+    "connector_names",
     "cut",
     "cut_session",
+    "ended_at",
     "find_messages",
+    "load_connector",
+    "nearest",
     "read_messages",
     "read_traces",
 ]
