@@ -1,0 +1,177 @@
+"""What of a page becomes work: each trace cut for each evaluator, filtered, sampled, and due when it has settled."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from pydantic import JsonValue
+
+from groundwire.connectors import Trace, cut
+from groundwire.jobs.filters import is_loop, matches, matches_span
+from groundwire.jobs.ledger import window_end
+from groundwire.jobs.sampling import draw, inclusion
+from groundwire.jobs.spec import EvaluatorSpec
+from groundwire.jobs.store.work import Arrival, Item
+from groundwire.scorer import HallucinationMetric, Partition
+
+__all__ = ["Admission", "Evaluator", "admit", "is_complete", "last_change", "partition_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluator:
+    """An evaluator of the configuration with its metric, ready to score."""
+
+    spec: EvaluatorSpec
+    metric: HallucinationMetric
+    since: datetime | None = None
+    """When it was first started: what ended before is history, which is a backfill's."""
+
+    def wants(self, trace: Trace, *, rate: float | None = None) -> bool:
+        """Whether its filter, its beginning and its sampling let a trace in."""
+        return self.matches(trace) and draw(_key(trace)) < inclusion(trace, self.spec, rate=rate)
+
+    def matches(self, trace: Trace) -> bool:
+        """Whether its filter and its beginning let a trace in."""
+        end = trace.end_time
+        if self.since is not None and end is not None and not trace.conversation and end < self.since:
+            return False
+        return matches(trace, self.spec.where)
+
+    def refuses(self, trace: Trace) -> bool:
+        """Whether a trace is an evaluator's own, which is never scored whatever the filter says."""
+        return is_loop(trace)
+
+    def partitions(self, trace: Trace) -> tuple[Partition, ...]:
+        """A trace cut for this evaluator."""
+        found = cut(trace, self.spec.level, kinds=self.spec.kinds)
+        target = self.spec.where.span
+        if target is None:
+            return found
+        return tuple(one for one in found if one.target is not None and matches_span(one.target, target))
+
+    def room_again(self, now: datetime) -> datetime:
+        """When the shortest of its windows rolls, for `on_cap = "wait"`."""
+        ends = [end for cap in self.spec.cap if (end := window_end(cap.per, now)) is not None]
+        return min(ends, default=now + timedelta(hours=1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What a page comes to."""
+
+    arrivals: tuple[Arrival, ...]
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By evaluator: `filtered` and `sampled_out`, which leave no row."""
+    let_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By evaluator: the names of the traces that its filter let by."""
+
+    def first(self, most: int) -> "Admission":
+        """The same with at most that many arrivals."""
+        return replace(self, arrivals=self.arrivals[:most])
+
+    def holds(self, trace_id: str) -> bool:
+        """Whether any of the work is about a trace."""
+        return any(arrival.trace_id == trace_id for arrival in self.arrivals)
+
+
+def is_complete(trace: Trace) -> bool:
+    """Whether a trace has ended: its root is there and has an end. A conversation always has."""
+    if trace.conversation:
+        return True
+    root = trace.root
+    return root is not None and root.parent_id is None and root.end_time is not None
+
+
+def last_change(trace: Trace) -> datetime:
+    """The last moment that a trace tells of; the beginning of time for a conversation without times."""
+    if "no_times" in trace.flags:
+        return datetime.fromtimestamp(0, UTC)
+    moments = [span.end_time or span.start_time for span in trace.spans]
+    return max(moments, default=datetime.fromtimestamp(0, UTC))
+
+
+def admit(
+    traces: Sequence[Trace],
+    evaluators: Sequence[Evaluator],
+    *,
+    now: datetime,
+    at: Callable[[str], None] = lambda step: None,
+    live: bool = True,
+    rate: float | None = None,
+    rescore: bool = False,
+    run_id: str | None = None,
+) -> Admission:
+    """Decide for each trace and evaluator; pure but for `at`, which is told when sampling begins."""
+    arrivals: list[Arrival] = []
+    counts: dict[str, dict[str, int]] = {}
+    let_by: dict[str, list[str]] = {}
+    for evaluator in evaluators:
+        name = evaluator.spec.name
+        tally = counts.setdefault(name, {})
+        for trace in traces:
+            if not evaluator.matches(trace):
+                tally["filtered"] = tally.get("filtered", 0) + 1
+                let_by.setdefault(name, []).append(trace.name)
+                continue
+            at("sample")
+            probability = inclusion(trace, evaluator.spec, rate=rate)
+            if draw(_key(trace)) >= probability:
+                tally["sampled_out"] = tally.get("sampled_out", 0) + 1
+                continue
+            arrivals += _arrivals(trace, evaluator, probability, now=now, live=live, rescore=rescore, run_id=run_id)
+    return Admission(
+        arrivals=tuple(arrivals), counts=counts, let_by={name: tuple(names) for name, names in let_by.items()}
+    )
+
+
+def _arrivals(
+    trace: Trace,
+    evaluator: Evaluator,
+    probability: float,
+    *,
+    now: datetime,
+    live: bool,
+    rescore: bool,
+    run_id: str | None,
+) -> list[Arrival]:
+    complete = is_complete(trace)
+    settled = last_change(trace) + timedelta(seconds=evaluator.spec.settle)
+    return [
+        Arrival(
+            evaluator=evaluator.spec.name,
+            partition_type=partition.partition_type,
+            partition_id=partition.partition_id,
+            trace_id=trace.trace_id,
+            session_id=trace.session_id,
+            origin=origin_of(trace),
+            content_hash=evaluator.metric.content_hash(partition),
+            inclusion=probability,
+            not_before=max(now, settled) if complete else max(settled, now + timedelta(seconds=1)),
+            waiting=not complete or settled > now,
+            live=live,
+            rescore=rescore,
+            run_id=run_id,
+        )
+        for partition in evaluator.partitions(trace)
+    ]
+
+
+def origin_of(trace: Trace) -> dict[str, JsonValue]:
+    """How a trace is fetched again, in a form that survives JSON."""
+    start, end = trace.start_time, trace.end_time
+    return {
+        "trace_id": trace.trace_id,
+        "start_time": start.isoformat() if start else None,
+        "end_time": end.isoformat() if end else None,
+        "hints": {"origin": trace.origin},
+    }
+
+
+def partition_of(trace: Trace, item: Item, evaluator: Evaluator) -> Partition | None:
+    """The partition that a piece of work is about; None where the trace doesn't hold it any more."""
+    return next((one for one in evaluator.partitions(trace) if one.partition_id == item.partition_id), None)
+
+
+def _key(trace: Trace) -> str:
+    """What sampling goes by."""
+    return trace.trace_id

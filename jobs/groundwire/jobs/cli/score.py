@@ -1,0 +1,229 @@
+"""`groundwire score`: the traces in files, scored without any state."""
+
+import asyncio
+import json
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from groundwire.connectors import FORMATS, Problem
+from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
+from groundwire.jobs.report import ReportEntry, write_html
+from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
+from groundwire.scorer import (
+    ConfigError,
+    GiveUp,
+    HallucinationConfig,
+    HallucinationMetric,
+    HallucinationSettings,
+    Judge,
+    MemoryCache,
+    MemoryLedger,
+    Partition,
+    Row,
+    build_judge,
+    first_error,
+    judge_config,
+    micro_dollars,
+)
+
+__all__ = ["AT_ONCE", "ScoreOptions", "load_metric", "report_entry", "run_score"]
+
+SHOWN = 20
+"""Most rows in the table that `score` prints: those with the lowest scores."""
+AT_ONCE = 8
+"""Partitions under way at once where nothing else is asked for: the manifest's max_concurrency."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """What the command line asked for."""
+
+    paths: tuple[str, ...]
+    level: str = "trace"
+    metric: str = "agent.hallucination"
+    config: Path | None = None
+    out: Path | None = None
+    as_json: bool = False
+    file_format: str | None = None
+    html: Path | None = None
+    each_turn: bool = False
+    evidence_policy: str | None = None
+    recheck: bool | None = None
+    judge: str = "offline"
+    model: str | None = None
+    base_url: str | None = None
+    max_usd: float | None = None
+    concurrency: int | None = None
+    dry_run: bool = False
+    prompts: bool = False
+
+
+def run_score(options: ScoreOptions) -> int:
+    """Score and print; the exit code: 0 done, 1 some rows or files failed. Raises `ConfigError`."""
+    _check(options)
+    ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
+    metric = load_metric(options, ledger=ledger)
+    partitions = partitions_in(
+        options.paths,
+        metric=metric,
+        level="span" if options.each_turn else options.level,
+        file_format=options.file_format,
+        each_turn=options.each_turn,
+    )
+    if options.dry_run:
+        return asyncio.run(_dry_run(partitions, metric))
+    return asyncio.run(_score(partitions, metric, options))
+
+
+def _check(options: ScoreOptions) -> None:
+    if options.metric != "agent.hallucination":
+        raise ConfigError(f"no metric is called {options.metric!r}; `groundwire manifest` lists them")
+    if options.level not in ("span", "trace"):
+        raise ConfigError(f"--level is span or trace, not {options.level!r}")
+    if options.file_format is not None and options.file_format not in FORMATS:
+        raise ConfigError(f"--format is one of {', '.join(FORMATS)}, not {options.file_format!r}")
+    for path in (options.out, options.html):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"{path} is a folder; name a file")
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ConfigError(f"{path.parent} is no folder; make it first")
+
+
+def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> HallucinationMetric:
+    """The metric as the options and the configuration file ask for it. Raises `ConfigError`.
+
+    What nobody sets is as `groundwire init` would write it: `relevant` evidence with `recheck`.
+    """
+    data = _read_config(options.config)
+    try:
+        config = HallucinationConfig.model_validate(
+            {
+                **data.pop("config", {}),
+                **({"concurrency_limit": options.concurrency} if options.concurrency else {}),
+                **({"model": options.model} if options.model else {}),
+            }
+        )
+        given = {"evidence_policy": options.evidence_policy, "recheck": options.recheck}
+        settings = HallucinationSettings.model_validate(
+            {
+                "evidence_policy": "relevant",
+                "recheck": True,
+                **data,
+                **{name: value for name, value in given.items() if value is not None},
+            }
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{options.config or 'options'}: {first_error(error)}") from None
+    return HallucinationMetric(
+        judge=_judge(options, config, settings, ledger),
+        config=config,
+        settings=settings,
+        max_concurrency=options.concurrency,
+    )
+
+
+def _judge(
+    options: ScoreOptions, config: HallucinationConfig, settings: HallucinationSettings, ledger: MemoryLedger
+) -> Judge:
+    return build_judge(
+        judge_config(kind=options.judge, model=options.model, base_url=options.base_url),
+        ledger=ledger,
+        cache=MemoryCache(),
+        metric=config,
+        settings=settings,
+    )
+
+
+def _read_config(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or 'cannot be read'}; name a TOML or JSON file") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("config", {}), dict):
+        raise ConfigError(f"{path}: expected a table with [config] and the settings beside it")
+    return data
+
+
+async def _score(partitions: Iterator[Partition | Problem], metric: HallucinationMetric, options: ScoreOptions) -> int:
+    counts = Counts()
+    lowest: list[Row] = []
+    entries: list[ReportEntry] = []
+    gave_up: GiveUp | None = None
+    with ExitStack() as stack:
+        out = stack.enter_context(options.out.open("w", encoding="utf-8")) if options.out else None
+        progress = None if options.as_json or not stderr.is_terminal else stack.enter_context(_progress())
+        task = progress.add_task("scoring", total=None) if progress else None
+        at_once = options.concurrency or AT_ONCE
+        try:
+            async for item in score_partitions(partitions, metric, at_once=at_once):
+                if isinstance(item, Problem):
+                    counts.problems += 1
+                    stderr.print(f"groundwire: {item.line_of_text}", markup=False, highlight=False, soft_wrap=True)
+                    continue
+                counts.add(item.row)
+                _write(item, options, out)
+                lowest = _lowest([*lowest, item.row])
+                if options.html:
+                    entries.append(report_entry(item))
+                if progress and task is not None:
+                    progress.update(task, advance=1)
+        except GiveUp as error:
+            gave_up = error
+    if options.html:
+        write_html(entries, options.html, title="groundwire")
+    console = stderr if options.as_json else stdout
+    if lowest and not options.as_json:
+        print_rows(lowest, console=console)
+    print_counts(counts, console=console)
+    if gave_up is not None:
+        raise gave_up
+    if counts.read == 0 and counts.problems:
+        return 2
+    return 1 if counts.problems or counts.by_status.get("error") else 0
+
+
+def _write(item: Outcome, options: ScoreOptions, out: IO[str] | None) -> None:
+    if not options.as_json and out is None:
+        return
+    line = item.row.model_dump_json() + "\n"
+    if options.as_json:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+    if out is not None:
+        out.write(line)
+        out.flush()
+
+
+def _lowest(rows: list[Row]) -> list[Row]:
+    """The rows to show: the lowest scores first, then what could not be scored."""
+    return sorted(rows, key=lambda row: (row.score is None, row.score or 0.0))[:SHOWN]
+
+
+def report_entry(item: Outcome) -> ReportEntry:
+    """What the HTML report shows of an outcome."""
+    material = item.material
+    return ReportEntry(
+        row=item.row,
+        question=material.question if material else "",
+        answer=material.answer if material else "",
+        blocks=material.view.shown if material else (),
+    )
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn(), console=stderr
+    )

@@ -1,0 +1,495 @@
+"""The line: from a source's page to rows in the state and scores in the outbox.
+
+ born ─▶ fetch ─▶ read ─▶ partition ─▶ sample ─▶ reserve ─▶ judge ─▶ weigh ─▶ settle ─▶ comment ─▶ deliver ─▶ close
+
+Every step may happen twice, and the second time is nothing: work is stored before the cursor moves, money is held
+before a call and booked with its cached reply after it, a row is stored with its scores or not at all.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import JsonValue
+from sqlalchemy import Connection
+
+from groundwire.connectors import Origin, Page, Source, Trace, Window
+from groundwire.jobs.admission import Admission, Evaluator, admit, is_complete, last_change, partition_of
+from groundwire.jobs.outcome import backoff, facts_of, scores_of
+from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
+from groundwire.jobs.store.work import Item
+from groundwire.scorer import Account, Ledger, Partition, Reservation, RetryLater, Row, SkipThis, Usage
+
+__all__ = ["STEPS", "Line", "Progress", "Step", "Watched"]
+
+log = logging.getLogger(__name__)
+
+Step = Literal[
+    "born", "fetch", "read", "partition", "sample", "reserve", "judge", "weigh", "settle", "comment", "deliver", "close"
+]
+STEPS: tuple[Step, ...] = (
+    "born",
+    "fetch",
+    "read",
+    "partition",
+    "sample",
+    "reserve",
+    "judge",
+    "weigh",
+    "settle",
+    "comment",
+    "deliver",
+    "close",
+)
+"""The steps of the line in order; the fault tests kill the process at each of them."""
+
+At = Callable[[Step], None]
+"""Called as each step begins."""
+
+CLAIM_FOR = timedelta(seconds=90)
+"""How long a claim holds unless it is renewed: what a killed process leaves behind is due again after that."""
+HEARTBEAT = 30.0
+"""Seconds between two renewals of what is claimed."""
+
+
+def _nothing(step: Step) -> None:
+    """What happens at a step where nobody watches."""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """What one turn of the line came to."""
+
+    seen: int = 0
+    """Traces that the source looked at."""
+    enqueued: int = 0
+    by_status: dict[str, int] = field(default_factory=dict)
+    nothing_new: int = 0
+    """Work that came to nothing: the same content again, or a trace that is gone."""
+    postponed: int = 0
+    filtered: dict[str, int] = field(default_factory=dict)
+    """By evaluator: traces that its filter let by."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """By evaluator: names of traces that its filter let by, for a filter that matches nothing."""
+    problems: int = 0
+    micro_dollars: int = 0
+    over_budget: bool = False
+    """Whether a cap left something for later."""
+
+    def __add__(self, other: "Progress") -> "Progress":
+        return Progress(
+            seen=self.seen + other.seen,
+            enqueued=self.enqueued + other.enqueued,
+            by_status=dict(Counter(self.by_status) + Counter(other.by_status)),
+            nothing_new=self.nothing_new + other.nothing_new,
+            postponed=self.postponed + other.postponed,
+            filtered=dict(Counter(self.filtered) + Counter(other.filtered)),
+            examples={**self.examples, **other.examples},
+            problems=self.problems + other.problems,
+            micro_dollars=self.micro_dollars + other.micro_dollars,
+            over_budget=self.over_budget or other.over_budget,
+        )
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self.by_status[row.status] = self.by_status.get(row.status, 0) + 1
+        self.micro_dollars += row.usage.micro_dollars
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """A ledger that tells when money is held and booked."""
+
+    ledger: Ledger
+    at: At
+
+    async def reserve(self, account: Account, micro_dollars: int) -> Reservation | None:
+        """See `Ledger.reserve`."""
+        self.at("reserve")
+        return await self.ledger.reserve(account, micro_dollars)
+
+    async def settle(self, reservation: Reservation, usage: Usage, cache: Mapping[str, str] | None = None) -> None:
+        """See `Ledger.settle`."""
+        self.at("settle")
+        await self.ledger.settle(reservation, usage, cache)
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `Ledger.release`."""
+        await self.ledger.release(reservation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Finished:
+    """What became of one piece of work: a row to store, or nothing but its end."""
+
+    item: Item
+    outcome: outcomes.Outcome | None = None
+    end: Callable[[Connection], None] | None = None
+    nothing_new: bool = False
+
+
+@dataclass(kw_only=True)
+class Line:
+    """One source and its evaluators. `turn` pulls what is new and judges what is due."""
+
+    name: str
+    """The source's name in the configuration."""
+    project: str
+    source: Source
+    evaluators: Sequence[Evaluator]
+    store: Store
+    clock: Callable[[], datetime]
+    owner: str
+    """This process, for leases and claims."""
+    run_id: str
+    live: bool = True
+    rate: float | None = None
+    """A backfill's own sampling rate."""
+    rescore: bool = False
+    concurrency: int = 64
+    """Pieces of work under way at once."""
+    store_text: bool = True
+    at: At = _nothing
+    seen: Callable[[Progress], None] | None = None
+    """Told after every stored batch."""
+    _traces: dict[str, Trace] = field(default_factory=dict)
+    """The traces of the last two pages, so that judging them needs no fetch."""
+    _claimed: dict[str, Item] = field(default_factory=dict)
+    _finished: list["_Finished"] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _hungry: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while everything due is claimed: the next page may come."""
+    _arrived: bool = False
+    _over_budget: bool = False
+
+    async def turn(self, window: Window, *, cursor_name: str | None = None, limit: int | None = None) -> Progress:
+        """Pull the window's pages and judge what is due; returns when nothing more is due.
+
+        The cursor moves page by page, each in the transaction that stores the page's work. Pulling is never more than a
+        page ahead of judging. Raises RetryLater and GiveUp as the source and the judges do; what was stored stays.
+        """
+        progress = Progress()
+        pulling = asyncio.create_task(self._pull(window, cursor_name or self.name, limit, progress))
+        pulling.add_done_callback(lambda _: self._changed.set())
+        beating = asyncio.create_task(self._beat())
+        try:
+            await self._judge(pulling, progress)  # what is due is judged, also where the source has failed meanwhile
+            progress.over_budget = self._over_budget
+            await pulling
+        finally:
+            for task in (pulling, beating):
+                task.cancel()
+            await asyncio.gather(pulling, beating, return_exceptions=True)
+        return progress
+
+    async def _pull(self, window: Window, cursor_name: str, limit: int | None, progress: Progress) -> None:
+        places = await self.store.read(cursors.places, cursor_name)
+        cursor = places[0].cursor if places else None
+        before: dict[str, Trace] = {}
+        async with aclosing(self._pages(window, cursor)) as pages:
+            async for page in pages:
+                self.at("read")
+                progress.seen += page.seen or len(page.traces)
+                progress.problems += len(page.problems)
+                admission = self._admit(page.traces)
+                if limit is not None:
+                    admission = admission.first(max(limit - progress.enqueued, 0))
+                await self._hungry.wait()  # never more than a page ahead of judging
+                held = {trace.trace_id: trace for trace in page.traces if admission.holds(trace.trace_id)}
+                self._traces = {**before, **held}
+                before = held
+                progress.enqueued += await self.store.write(self._store_page, page, admission, cursor_name)
+                for name, names in admission.let_by.items():
+                    progress.filtered[name] = progress.filtered.get(name, 0) + len(names)
+                    progress.examples[name] = [*progress.examples.get(name, []), *names][:5]
+                self._arrived = True
+                self._hungry.clear()
+                self._changed.set()
+                if (limit is not None and progress.enqueued >= limit) or (self._over_budget and not self.live):
+                    return  # a backfill whose budget is spent goes on when it is given more
+
+    async def _pages(self, window: Window, cursor: Mapping[str, JsonValue] | None) -> AsyncIterator[Page]:
+        self.at("born")
+        async for page in self.source.pull(window, cursor, wanted=self._wanted):
+            yield page
+
+    def _wanted(self, head: Trace) -> bool:
+        """Whether any evaluator would look at a trace, told from its head alone."""
+        return any(evaluator.wants(head, rate=self.rate) for evaluator in self.evaluators)
+
+    def _admit(self, traces: Sequence[Trace]) -> Admission:
+        self.at("partition")
+        return admit(
+            traces,
+            self.evaluators,
+            now=self.clock(),
+            at=self.at,
+            live=self.live,
+            rate=self.rate,
+            rescore=self.rescore,
+            run_id=self.run_id,
+        )
+
+    def _store_page(self, tx: Connection, page: Page, admission: Admission, cursor_name: str) -> int:
+        now = self.clock()
+        new = work.enqueue(tx, admission.arrivals, now=now)
+        for evaluator, amounts in admission.counts.items():
+            counts.add(tx, evaluator, amounts, now=now)
+        cursors.advance(tx, cursor_name, page.cursor, reached=page.reached or now, owner=self.owner, now=now)
+        return new
+
+    async def _judge(self, pulling: "asyncio.Task[None]", progress: Progress) -> None:
+        """Claim what is due, work on it, store what came of it; ends when pulling has and nothing is due."""
+        waiting: asyncio.Queue[Item] = asyncio.Queue()
+        workers = [asyncio.create_task(self._work(waiting)) for _ in range(self.concurrency)]
+        for worker in workers:
+            worker.add_done_callback(lambda _: self._changed.set())
+        all_claimed = False
+        try:
+            while True:
+                self._changed.clear()
+                pulled = pulling.done()
+                for worker in workers:
+                    if worker.done():
+                        await worker  # a worker ends only by an error: the judge or the state is lost
+                if (self._arrived or not all_claimed) and waiting.qsize() < self.concurrency:
+                    self._arrived = False
+                    wanted = 2 * self.concurrency - waiting.qsize()
+                    items = await self._claim(wanted)
+                    for item in items:
+                        self._claimed[item.work_id] = item
+                        waiting.put_nowait(item)
+                    all_claimed = len(items) < wanted
+                    if all_claimed:
+                        self._hungry.set()
+                if self._finished:
+                    await self._store(progress)
+                elif not self._claimed and all_claimed and pulled and not self._arrived:
+                    return
+                else:
+                    await self._changed.wait()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        """Store what is finished and let go of what isn't, so that a stopped process leaves nothing behind."""
+        with suppress(RetryLater):  # the claims lapse by themselves where the state is away
+            if self._finished:
+                await self._store(Progress())
+            left, self._claimed = list(self._claimed.values()), {}
+            await self.store.write(self._let_go, left)
+
+    def _let_go(self, tx: Connection, items: Sequence[Item]) -> None:
+        for item in items:
+            work.postpone(tx, item, not_before=self.clock(), reason="stopped")
+
+    async def _beat(self) -> None:
+        """Keep what is claimed for as long as it is worked on."""
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            by_claim: dict[str, list[Item]] = {}
+            for item in self._claimed.values():
+                by_claim.setdefault(item.claim, []).append(item)
+            until = self.clock() + CLAIM_FOR
+            with suppress(RetryLater):  # the next beat may reach the state again
+                for items in by_claim.values():
+                    await self.store.write(work.extend, items, until=until)
+
+    async def _claim(self, limit: int) -> list[Item]:
+        now = self.clock()
+        return await self.store.write(
+            work.claim,
+            evaluators=[evaluator.spec.name for evaluator in self.evaluators],
+            limit=limit,
+            now=now,
+            until=now + CLAIM_FOR,
+            live=self.live,
+            run_id=None if self.live else self.run_id,
+        )
+
+    async def _store(self, progress: Progress) -> None:
+        """Store everything that is finished in one transaction."""
+        batch = list(self._finished)
+        stored = await self.store.write(self._store_batch, batch)
+        del self._finished[: len(batch)]  # only now: what couldn't be stored is stored by the next try
+        for one, was_stored in zip(batch, stored, strict=True):
+            self.at("close")
+            self._claimed.pop(one.item.work_id, None)
+            if one.outcome is not None and was_stored:
+                progress.add(one.outcome.row)
+            elif one.outcome is not None or one.nothing_new:
+                progress.nothing_new += 1
+            else:
+                progress.postponed += 1
+        if self.seen is not None:
+            self.seen(progress)
+
+    def _store_batch(self, tx: Connection, batch: Sequence[_Finished]) -> list[bool]:
+        now = self.clock()
+        stored = []
+        for one in sorted(batch, key=lambda finished: finished.item.work_id):  # one order of locks
+            if one.outcome is None:
+                if one.end is not None:
+                    one.end(tx)
+                stored.append((one, False))
+                continue
+            row = one.outcome.row
+            new = outcomes.finish(tx, one.item, one.outcome, now=now, store_text=self.store_text)
+            if new and row.status == "skipped" and row.reason == "over_budget":
+                moment = one.outcome.trace_time or now
+                gaps.note(
+                    tx,
+                    source=self.name,
+                    evaluator=one.item.evaluator,
+                    why="cap",
+                    key=now.date().isoformat(),
+                    starts_at=moment,
+                    ends_at=moment,
+                    n=1,
+                    now=now,
+                )
+            stored.append((one, new))
+        told = {id(one): new for one, new in stored}
+        return [told[id(one)] for one in batch]
+
+    async def _work(self, waiting: "asyncio.Queue[Item]") -> None:
+        while True:
+            item = await waiting.get()
+            self._finished.append(await self._one(item))
+            self._changed.set()
+
+    async def _one(self, item: Item) -> _Finished:
+        """Take one piece of work through the line."""
+        evaluator = next(one for one in self.evaluators if one.spec.name == item.evaluator)
+        try:
+            trace = await self._trace(item)
+        except RetryLater as error:
+            return self._later(item, evaluator, reason="source_unavailable", after=error.after)
+        except SkipThis:
+            return self._ended(item, "gone")
+        now = self.clock()
+        settled = last_change(trace) + timedelta(seconds=evaluator.spec.settle)
+        if settled > now:
+            return self._postponed(item, not_before=settled, reason="settling", waiting=True)
+        partition = partition_of(trace, item, evaluator)
+        if partition is None:
+            return self._ended(item, "gone")
+        if not is_complete(trace) and now - item.first_seen < timedelta(seconds=evaluator.spec.max_wait):
+            again = now + timedelta(seconds=max(evaluator.spec.settle, 1.0))
+            return self._postponed(item, not_before=again, reason="incomplete", waiting=True)
+        return await self._scored(item, evaluator, trace, partition)
+
+    async def _trace(self, item: Item) -> Trace:
+        if (held := self._traces.get(item.trace_id)) is not None:
+            return held
+        self.at("fetch")
+        return await self.source.fetch(Origin(**_origin(item.origin)))
+
+    async def _scored(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> _Finished:
+        content_hash = evaluator.metric.content_hash(partition)
+        before = await self.store.read(rows.history, item.work_id) if item.revision > 1 else []
+        same = next((old for old in before if old.content_hash == content_hash and _counts(old.row)), None)
+        if same is not None and not (item.rescore and same.row.config_fingerprint != evaluator.metric.fingerprint):
+            if same.superseded_at is None:
+                return self._ended(item, None, content_hash=content_hash)
+            return self._restored(item, evaluator, trace, partition, same, content_hash)
+        self.at("judge")
+        row = await self._row(item, evaluator, trace, partition)
+        self.at("weigh")
+        if row.status == "error" and row.reason != "target_error" and item.attempts < evaluator.spec.max_attempts:
+            return self._later(item, evaluator, reason=row.reason or "error", after=0.0)
+        if row.reason == "over_budget" and (evaluator.spec.on_cap == "wait" or not self.live):
+            self._over_budget = True
+            again = evaluator.room_again(self.clock()) if self.live else self.clock() + timedelta(hours=1)
+            return self._postponed(item, not_before=again, reason="over_budget")
+        self.at("comment")
+        current = next((old for old in before if old.superseded_at is None), None)
+        self.at("deliver")
+        return _Finished(
+            item=item,
+            outcome=outcomes.Outcome(
+                row=row,
+                content_hash=content_hash,
+                scores=scores_of(
+                    row, evaluator.spec, trace, partition, source=self.name, project=self.project, before=current
+                ),
+                trace_time=trace.start_time,
+                user_id=trace.user_id,
+                facts=facts_of(trace, partition, before=current),
+            ),
+        )
+
+    async def _row(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> Row:
+        if evaluator.refuses(trace):
+            return evaluator.metric.refused(
+                partition, "skipped", "loop", "An evaluator's own trace is never scored.", evaluator=item.evaluator
+            )
+        if not is_complete(trace):
+            return evaluator.metric.refused(
+                partition,
+                "unknown",
+                "incomplete",
+                f"It had not completed {evaluator.spec.max_wait:.0f} s after it was first seen.",
+                evaluator=item.evaluator,
+            )
+        account = Account(
+            evaluator=item.evaluator, run_id=item.run_id or self.run_id, trace_id=item.trace_id, live=item.live
+        )
+        return await evaluator.metric.score(partition, account=account)
+
+    def _restored(
+        self,
+        item: Item,
+        evaluator: Evaluator,
+        trace: Trace,
+        partition: Partition,
+        old: rows.StoredRow,
+        content_hash: str,
+    ) -> _Finished:
+        """The content went back to what an earlier row was for: that row and its scores are current again."""
+        scores = scores_of(
+            old.row, evaluator.spec, trace, partition, source=self.name, project=self.project, before=old
+        )
+
+        def end(tx: Connection) -> None:
+            outcomes.restore(tx, item, old.row.row_id, content_hash=content_hash, scores=scores, now=self.clock())
+
+        return _Finished(item=item, end=end, nothing_new=True)
+
+    def _later(self, item: Item, evaluator: Evaluator, *, reason: str, after: float) -> _Finished:
+        wait = max(after, backoff(item.attempts, key=item.work_id))
+        log.info("retry later", extra={"action": "postpone", "evaluator": evaluator.spec.name, "reason": reason})
+        return self._postponed(item, not_before=self.clock() + timedelta(seconds=wait), reason=reason)
+
+    def _postponed(self, item: Item, *, not_before: datetime, reason: str, waiting: bool = False) -> _Finished:
+        def end(tx: Connection) -> None:
+            work.postpone(tx, item, not_before=not_before, reason=reason, waiting=waiting)
+
+        return _Finished(item=item, end=end)
+
+    def _ended(self, item: Item, reason: str | None, *, content_hash: str | None = None) -> _Finished:
+        def end(tx: Connection) -> None:
+            work.close(
+                tx, item, state="done" if reason is None else "skipped", reason=reason, content_hash=content_hash
+            )
+
+        return _Finished(item=item, end=end, nothing_new=True)
+
+
+def _counts(row: Row) -> bool:
+    """Whether a row says that its content was judged: an error and what the cap left out don't."""
+    return row.status in ("scored", "unknown", "invalid") or (row.status == "skipped" and row.reason != "over_budget")
+
+
+def _origin(stored: Mapping[str, JsonValue]) -> dict[str, object]:
+    """An origin as it was stored, its times read back."""
+    times = {name: datetime.fromisoformat(str(stored[name])) for name in ("start_time", "end_time") if stored.get(name)}
+    return {**stored, **times}

@@ -1,0 +1,180 @@
+"""What a row becomes on the platform: its scores, their comment and metadata, and the facts kept for reports."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from groundwire.connectors import Score, Target, Trace
+from groundwire.jobs.spec import EvaluatorSpec
+from groundwire.jobs.store.outbox import Entry, Wanted
+from groundwire.jobs.store.rows import StoredRow
+from groundwire.scorer import Partition, Row, comment
+
+__all__ = ["backoff", "facts_of", "score_of", "scores_of"]
+
+FIRST_WAIT = 15.0
+"""Seconds before the first retry of an error; each further one waits twice as long."""
+LONGEST_WAIT = 3600.0
+
+
+def backoff(attempts: int, *, key: str) -> float:
+    """Seconds to wait after that many attempts: doubling, at most an hour, with a jitter fixed by the key."""
+    digest = hashlib.sha256(f"{key}:{attempts}".encode()).digest()
+    jitter = int.from_bytes(digest[:4], "big") / 2**32
+    return min(FIRST_WAIT * 2.0 ** (attempts - 1), LONGEST_WAIT) * (0.5 + 0.5 * jitter)
+
+
+def scores_of(
+    row: Row,
+    spec: EvaluatorSpec,
+    trace: Trace,
+    partition: Partition,
+    *,
+    source: str,
+    project: str,
+    before: StoredRow | None,
+) -> list[Wanted]:
+    """What should stand on the platform for a row.
+
+    A row without a score withdraws the one that stood there. With `write_status`, `<name>.status` tells why.
+    """
+    target = _target(trace, partition, project=project, before=before)
+    key = f"{partition.partition_type}:{partition.partition_id}"
+
+    def wanted(name: str, value: float | str | None) -> Wanted:
+        text = _comment(row, trace, before) if value is not None else ""
+        return Wanted(
+            source=source,
+            project=project,
+            target=key,
+            evaluator=spec.name,
+            score_name=name,
+            action="put" if value is not None else "delete",
+            payload={
+                "name": name,
+                "value": value,
+                "target": target,
+                "metadata": _metadata(row),
+                "lower_is_better": row.direction == "lower_is_better",
+            },
+            comment=text,
+        )
+
+    scores = []
+    if row.score is not None:
+        scores.append(wanted(spec.name, row.score))
+    elif before is not None:
+        scores.append(wanted(spec.name, None))
+    if spec.write_status:
+        unscored = row.status in ("unknown", "invalid", "error")
+        if unscored or before is not None:
+            scores.append(wanted(f"{spec.name}.status", f"{row.status}: {row.reason}" if unscored else None))
+    return scores
+
+
+def _comment(row: Row, trace: Trace, before: StoredRow | None) -> str:
+    if before is None or before.superseded_at is not None:
+        return comment(row)
+    spans = before.facts.get("spans")
+    more = len(trace.spans) - spans if isinstance(spans, int) else 0
+    if before.content_hash and before.row.row_id == row.row_id:
+        return comment(row)
+    what = f"{more} {'span' if more == 1 else 'spans'} arrived later" if more > 0 else "its content changed"
+    if before.row.config_fingerprint != row.config_fingerprint:
+        what = "under another configuration"
+    earlier = "no score" if before.row.score is None else f"{before.row.score:.2f}"
+    return comment(row, note=f"re-scored: {what} (before: {earlier})")
+
+
+def _target(trace: Trace, partition: Partition, *, project: str, before: StoredRow | None) -> dict[str, JsonValue]:
+    """Where a score stands. Its time is that of the first scoring, so that a late root doesn't move it to another day."""
+    root = trace.root
+    span = partition.target or root
+    first = before.facts.get("target_time") if before is not None else None
+    start = span.start_time if span is not None else (trace.start_time or datetime.fromtimestamp(0, UTC))
+    return {
+        "project": project,
+        "trace_id": trace.trace_id,
+        "span_id": partition.target_span_id,
+        "root_span_id": root.span_id if root is not None and partition.target is None else None,
+        "session_id": trace.session_id if partition.partition_type == "session" else None,
+        "start_time": str(first) if first else start.astimezone(UTC).isoformat(),
+        "environment": trace.environment,
+    }
+
+
+def _metadata(row: Row) -> dict[str, JsonValue]:
+    labels = Counter(claim.label or claim.reason or "undecided" for claim in row.claims)
+    return {
+        "row_id": row.row_id,
+        "metric": row.metric,
+        "metric_version": row.metric_version,
+        "partition_type": row.partition_type,
+        "labels": dict(labels),
+        "coverage": round(row.coverage.share, 4),
+        "flags": list(row.flags),
+        "judge": f"{row.judge.get('kind')} {row.judge.get('model')}",
+        "micro_dollars": row.usage.micro_dollars,
+        "config_fingerprint": row.config_fingerprint,
+    }
+
+
+def facts_of(trace: Trace, partition: Partition, *, before: StoredRow | None) -> dict[str, JsonValue]:
+    """What reports ask of a trace beside its row; ids and numbers only."""
+    first = before.facts.get("target_time") if before is not None else None
+    span = partition.target or trace.root
+    start = span.start_time if span is not None else trace.start_time
+    return {
+        "environment": trace.environment,
+        "tags": list(trace.tags),
+        "release": trace.release,
+        "name": trace.name,
+        "models": list(trace.models),
+        "latency": trace.duration,
+        "spans": len(trace.spans),
+        "usage": _usage(trace),
+        "target_time": first or (start.astimezone(UTC).isoformat() if start else None),
+    }
+
+
+def _usage(trace: Trace) -> dict[str, JsonValue]:
+    """The trace's own tokens and cost, summed over its spans."""
+    total: dict[str, float] = {}
+    for span in trace.spans:
+        for name, value in (span.usage or {}).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                total[name] = total.get(name, 0) + value
+    return dict(total)
+
+
+def score_of(entry: Entry, *, score_id: str) -> Score:
+    """The score that an outbox entry stands for."""
+    payload = entry.payload
+    target = payload["target"]
+    if not isinstance(target, Mapping):
+        raise TypeError("an outbox entry's target is an object")
+    value = payload.get("value")
+    return Score(
+        score_id=score_id,
+        name=str(payload["name"]),
+        value=None if entry.action == "delete" or not isinstance(value, int | float | str) else value,
+        target=Target(
+            project=str(target["project"]),
+            trace_id=str(target["trace_id"]),
+            span_id=_text(target.get("span_id")),
+            root_span_id=_text(target.get("root_span_id")),
+            session_id=_text(target.get("session_id")),
+            start_time=datetime.fromisoformat(str(target["start_time"])),
+            environment=_text(target.get("environment")),
+        ),
+        comment=entry.comment or "",
+        metadata=dict(payload["metadata"]) if isinstance(payload.get("metadata"), Mapping) else {},
+        lower_is_better=bool(payload.get("lower_is_better")),
+    )
+
+
+def _text(value: JsonValue) -> str | None:
+    return str(value) if value else None

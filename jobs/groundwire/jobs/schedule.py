@@ -1,0 +1,173 @@
+"""Running unattended: every source polled at its evaluators' shortest interval, scores delivered between."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from groundwire.connectors import Window
+from groundwire.jobs.admission import Evaluator
+from groundwire.jobs.delivery import Delivered
+from groundwire.jobs.flow import Progress
+from groundwire.jobs.service import Service
+from groundwire.jobs.store import cursors, gaps
+from groundwire.scorer import GiveUp, GroundwireError, RetryLater
+
+__all__ = ["Runner"]
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=90)
+"""How long a process may pull a source without renewing its lease."""
+DRAIN = 30.0
+"""Seconds that work under way has to end in after SIGTERM."""
+DELIVERY_EVERY = 5.0
+"""Seconds between two looks into the outbox while nothing new was put there."""
+LAG = timedelta(minutes=10)
+"""A source that is further behind than this has a gap until it has caught up."""
+
+
+class Runner:
+    """Polls sources and delivers scores, once or until it is told to stop."""
+
+    def __init__(self, service: Service, chosen: Sequence[Evaluator], *, run_id: str) -> None:
+        self.service = service
+        self.run_id = run_id
+        self.total = Progress()
+        self.delivered = Delivered()
+        self.stopped: dict[str, str] = {}
+        """Sources that gave up, with the line that says what to do."""
+        self.by_source: dict[str, list[Evaluator]] = {}
+        for evaluator in chosen:
+            self.by_source.setdefault(evaluator.spec.source, []).append(evaluator)
+        self._failing_since: dict[str, datetime] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def once(self) -> None:
+        """Poll every source once, judge what is due, deliver what came of it."""
+        for source in self.by_source:
+            await self.poll(source)
+            await self.deliver(source)
+
+    async def forever(self, *, drain: float = DRAIN) -> None:
+        """Run until SIGTERM or SIGINT, then let what is under way end within `drain` seconds."""
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # it warns of every overlap it rightly skips
+        scheduler = AsyncIOScheduler(
+            timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        )
+        for source, chosen in self.by_source.items():
+            every = max(min(evaluator.spec.every for evaluator in chosen), 1.0)
+            now = datetime.now(tz=self.service.clock().tzinfo)
+            scheduler.add_job(self._job, "interval", seconds=every, args=(source, "poll"), next_run_time=now)
+            scheduler.add_job(self._job, "interval", seconds=DELIVERY_EVERY, args=(source, "deliver"))
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        scheduler.start()
+        try:
+            await stop.wait()
+        finally:
+            scheduler.pause()
+            _, late = await asyncio.wait(self._running, timeout=drain) if self._running else (set(), set())
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            scheduler.shutdown(wait=False)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    async def _job(self, source: str, what: str) -> None:
+        if source in self.stopped:
+            return
+        task = asyncio.current_task()
+        if task is not None:
+            self._running.add(task)
+        try:
+            await (self.poll(source) if what == "poll" else self.deliver(source))
+        except GroundwireError as error:
+            log.warning("%s", error, extra={"action": what, "source": source})
+        finally:
+            if task is not None:
+                self._running.discard(task)
+
+    async def poll(self, source: str) -> None:
+        """One turn of a source's line, if no other process has it. What fails for a while is noted as an outage."""
+        service, now = self.service, self.service.clock()
+        leased = await service.store.write(cursors.acquire, source, owner=service.owner, now=now, until=now + LEASE)
+        if not leased:
+            log.info("another process pulls it", extra={"action": "lease", "source": source})
+            return
+        renewing = asyncio.create_task(self._renew(source))
+        try:
+            line = service.line(source, self.by_source[source], run_id=self.run_id)
+            await service.ledger.expire()
+            self.total += await line.turn(await self._window(source))
+            await self._recovered(source)
+        except RetryLater as error:
+            await self._failed(source, now)
+            log.warning("%s", error, extra={"action": "poll", "source": source})
+        except GiveUp as error:
+            self.stopped[source] = str(error)
+            await self._failed(source, now)
+            log.error("%s", error, extra={"action": "give_up", "source": source})
+        finally:
+            renewing.cancel()
+            with suppress(RetryLater):
+                await service.store.write(cursors.release, source, owner=service.owner)
+
+    async def _renew(self, source: str) -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 3)
+            now = self.service.clock()
+            with suppress(RetryLater):
+                await self.service.store.write(
+                    cursors.acquire, source, owner=self.service.owner, now=now, until=now + LEASE
+                )
+
+    async def _window(self, source: str) -> Window:
+        """From where the source was read to; a source that was never read begins now, or at its beginning."""
+        places = await self.service.store.read(cursors.places, source)
+        reached = places[0].reached if places else None
+        if reached is not None:
+            return Window(start=reached)
+        if self.service.connector(source).starts == "beginning":
+            return Window(start=datetime.fromtimestamp(0, self.service.clock().tzinfo))
+        return Window(start=min(e.since for e in self.by_source[source] if e.since is not None))
+
+    async def _failed(self, source: str, now: datetime) -> None:
+        since = self._failing_since.setdefault(source, now)
+        places = await self.service.store.read(cursors.places, source)
+        reached = (places[0].reached if places else None) or since
+        await self.service.store.write(
+            gaps.note, source=source, why="outage", key=since.isoformat(), starts_at=reached, ends_at=now, now=now
+        )
+
+    async def _recovered(self, source: str) -> None:
+        """Close what the source has caught up with: after an outage nothing is missing once it was read past it."""
+        store, now = self.service.store, self.service.clock()
+        self._failing_since.pop(source, None)
+        places = await store.read(cursors.places, source)
+        reached = places[0].reached if places else None
+        if reached is None:
+            return
+        open_gaps = await store.read(gaps.list_gaps, source=source)
+        caught_up = [gap.gap_id for gap in open_gaps if gap.why in ("outage", "lag") and gap.ends_at <= reached]
+        if caught_up:
+            await store.write(gaps.close, caught_up, now=now)
+        if now - reached > LAG:
+            await store.write(
+                gaps.note, source=source, why="lag", key="behind", starts_at=reached, ends_at=now, now=now
+            )
+
+    async def deliver(self, source: str) -> None:
+        """Deliver what is due for a source's platform."""
+        try:
+            self.delivered += await self.service.mail(source).deliver()
+        except GiveUp as error:
+            self.stopped[source] = str(error)
+            log.error("%s", error, extra={"action": "give_up", "source": source})

@@ -1,0 +1,197 @@
+"""The long-lived objects: the state, the ledger, judges, sources and sinks, built once from the configuration."""
+
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+from groundwire.connectors import Connector, Sink, Source, load_connector
+from groundwire.jobs.admission import Evaluator
+from groundwire.jobs.delivery import Mail
+from groundwire.jobs.flow import At, Line, Watched
+from groundwire.jobs.ledger import Cap, StoredLedger
+from groundwire.jobs.settings import Settings, platform_defaults
+from groundwire.jobs.spec import Cap as CapSpec
+from groundwire.jobs.spec import EvaluatorSpec
+from groundwire.jobs.store import Store, StoredCache, evaluators, open_store
+from groundwire.scorer import (
+    ConfigError,
+    HallucinationMetric,
+    Judge,
+    JudgeConfig,
+    Ledger,
+    OfflineConfig,
+    build_judge,
+)
+
+__all__ = ["Service", "open_service"]
+
+Clock = Callable[[], datetime]
+
+
+def now_utc() -> datetime:
+    """The present moment."""
+    return datetime.now(UTC)
+
+
+@dataclass(kw_only=True)
+class Service:
+    """Everything that lives as long as the process. Sources and sinks are built when they are first asked for."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    owner: str
+    """This process, for leases."""
+    at: At
+    budget: int | None = None
+    """Micro-dollars that a backfill may spend."""
+    _sources: dict[str, Source] = field(default_factory=dict)
+    _sinks: dict[str, Sink] = field(default_factory=dict)
+    _judges: dict[str, Judge] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> StoredLedger:
+        """The ledger with the configured caps."""
+        return StoredLedger(
+            store=self.store,
+            caps={evaluator.name: _caps(evaluator.cap) for evaluator in self.settings.evaluators},
+            everyone=_caps(self.settings.cap),
+            budget=self.budget,
+            clock=self.clock,
+            keep_cache=self.settings.state.store_text,
+        )
+
+    def connector(self, source: str) -> Connector:  # type: ignore[type-arg]
+        """The connector of a source of the configuration. Raises `ConfigError`."""
+        return load_connector(self.settings.sources[source].platform)
+
+    def _source_settings(self, source: str) -> dict[str, object]:
+        spec = self.settings.sources[source]
+        connector = self.connector(source)
+        given = spec.settings
+        defaults = platform_defaults(connector.variables.values())
+        for name, variable in connector.variables.items():
+            if name not in given and variable in defaults:
+                given[name] = defaults[variable]
+        return given
+
+    def source(self, name: str) -> Source:
+        """A source of the configuration. Raises `ConfigError`."""
+        if name not in self._sources:
+            self._sources[name] = self.connector(name).build_source(self._source_settings(name), at=f"sources.{name}")
+        return self._sources[name]
+
+    def sink(self, name: str) -> Sink:
+        """Where a source's scores go. Raises `ConfigError`."""
+        if name not in self._sinks:
+            self._sinks[name] = self.connector(name).build_sink(self._source_settings(name), at=f"sources.{name}")
+        return self._sinks[name]
+
+    def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
+        """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""
+        return self.settings.judges.get(spec.judge) or OfflineConfig()
+
+    def metric(
+        self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None
+    ) -> HallucinationMetric:
+        """An evaluator's metric, its judge spending through the ledger. Raises `ConfigError`."""
+        config = self.judge_config(spec)
+        capped = bool(spec.cap or self.settings.cap or self.budget is not None)
+        judge = build_judge(
+            config,
+            ledger=ledger or Watched(ledger=self.ledger, at=self.at),
+            cache=StoredCache(store=self.store),
+            metric=spec.config,
+            settings=spec.settings,
+            price_needed=capped,
+        )
+        metric = HallucinationMetric(
+            judge=judge, config=spec.config, settings=spec.settings, clock=self.clock, max_concurrency=concurrency
+        )
+        metric.require(spec.level)
+        return metric
+
+    async def evaluator(self, spec: EvaluatorSpec, *, live: bool = True) -> Evaluator:
+        """An evaluator ready to score; a live one begins when it is first started. Raises `ConfigError`."""
+        self.connector(spec.source).check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
+        since = await self.store.write(evaluators.started, spec.name, now=self.clock()) if live else None
+        return Evaluator(spec=spec, metric=self.metric(spec), since=since)
+
+    def line(
+        self,
+        source: str,
+        chosen: Sequence[Evaluator],
+        *,
+        run_id: str,
+        live: bool = True,
+        rate: float | None = None,
+        rescore: bool = False,
+    ) -> Line:
+        """The line from a source through its evaluators."""
+        return Line(
+            name=source,
+            project=source,
+            source=self.source(source),
+            evaluators=chosen,
+            store=self.store,
+            clock=self.clock,
+            owner=self.owner,
+            run_id=run_id,
+            live=live,
+            rate=rate,
+            rescore=rescore,
+            store_text=self.settings.state.store_text,
+            at=self.at,
+        )
+
+    def mail(self, source: str) -> Mail:
+        """The way from the outbox to a source's platform."""
+        return Mail(source=source, sink=self.sink(source), store=self.store, clock=self.clock)
+
+    async def close(self) -> None:
+        """Let go of everything, the state last."""
+        for one in (*self._sources.values(), *self._sinks.values()):
+            await one.close()
+        await self.store.close()
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings,
+    *,
+    clock: Clock = now_utc,
+    at: At = lambda step: None,
+    budget: int | None = None,
+) -> AsyncIterator[Service]:
+    """Open the state and build what the configuration names. Raises `ConfigError` and `RetryLater`."""
+    _make_folder(settings.state.url)
+    store = await open_store(settings.state.url)
+    service = Service(settings=settings, store=store, clock=clock, owner=_owner(), at=at, budget=budget)
+    try:
+        yield service
+    finally:
+        await service.close()
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+def _make_folder(url: str) -> None:
+    """The folder of the default SQLite file is made where it isn't there."""
+    if url.startswith("sqlite:///"):
+        folder = Path(url.removeprefix("sqlite:///")).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"state.url: {folder}: {error.strerror}") from None
+
+
+def _caps(caps: Sequence[CapSpec]) -> list[Cap]:
+    return [Cap(micro_dollars=cap.micro_dollars, per=cap.per) for cap in caps]

@@ -1,0 +1,230 @@
+"""What a user writes: judges, sources, evaluators, caps, as pydantic models of `groundwire.toml`."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+from groundwire.scorer import (
+    EvidencePolicy,
+    Given,
+    HallucinationConfig,
+    HallucinationSettings,
+    KindRule,
+    RootRule,
+)
+
+__all__ = ["MICRO_PER_USD", "Cap", "EvaluatorSpec", "Per", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
+
+MICRO_PER_USD = 1_000_000
+
+Per = Literal["trace", "run", "hour", "day", "week", "month"]
+"""What a cap holds for. Windows are UTC; a week begins on Monday."""
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def _seconds(value: Any) -> Any:
+    """`90`, `"90s"`, `"1m"`, `"1h 30m"` or `"7d"` as seconds."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        raise ValueError('a duration is a number of seconds or text like "90s", "1m", "2h" or "7d"')
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _list(value: Any) -> Any:
+    return (value,) if isinstance(value, str | dict) else value
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
+Strings = Annotated[tuple[str, ...], BeforeValidator(_list)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class Cap(_Strict):
+    """Money that is never passed: `{ usd = 5.00, per = "day" }`."""
+
+    usd: float = Field(ge=0, allow_inf_nan=False)
+    """US dollars."""
+    per: Per
+    """trace, run, hour, day, week or month."""
+
+    @property
+    def micro_dollars(self) -> int:
+        """The cap in micro-dollars, rounded down so that the cap is never passed."""
+        return int(self.usd * MICRO_PER_USD + 1e-6)
+
+
+Caps = Annotated[tuple[Cap, ...], BeforeValidator(_list)]
+
+
+class Where(_Strict):
+    """Which traces: every field that is set must hold. Text fields take one value or a list, `*` is a wildcard."""
+
+    environment: Strings = ()
+    """The deployment environment of the root."""
+    tags: Strings = ()
+    """Tags that must all be there."""
+    name: Strings = ()
+    """The trace's name."""
+    user: Strings = ()
+    """The user's id."""
+    session: Strings = ()
+    """The session's or thread's id."""
+    metadata: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Metadata keys with the value they must have."""
+    release: Strings = ()
+    """The application's release."""
+    model: Strings = ()
+    """A model that any span called."""
+    level: Annotated[tuple[Literal["DEBUG", "DEFAULT", "WARNING", "ERROR"], ...], BeforeValidator(_list)] = ()
+    """The highest level of the trace's spans (Langfuse)."""
+    min_duration: Seconds | None = None
+    """Least duration of the trace."""
+    max_duration: Seconds | None = None
+    """Most duration of the trace."""
+    has_error: bool | None = None
+    """Whether any span failed."""
+    span: "SpanWhere | None" = None
+    """At span level, which of the trace's model calls."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the trace that are set, metadata keys by name."""
+        names = [name for name in sorted(self.model_fields_set) if getattr(self, name) not in ((), None, {})]
+        plain = [name for name in names if name not in ("metadata", "span")]
+        return (*plain, *(f"metadata.{key}" for key in sorted(self.metadata)))
+
+
+class SpanWhere(_Strict):
+    """Which model calls of a trace, at span level."""
+
+    name: Strings = ()
+    """The span's name."""
+    model: Strings = ()
+    """The model that was called."""
+    has_error: bool | None = None
+    """Whether the call failed."""
+
+
+class Stratum(_Strict):
+    """Traces that are sampled at a rate of their own; where several hold, the highest rate counts."""
+
+    sample: float = Field(ge=0, le=1)
+    """Rate, 0 to 1."""
+    errors: bool = False
+    """Traces with a failed span."""
+    negative_feedback: bool = False
+    """Traces that a person rated badly."""
+    tags: Strings = ()
+    """Traces with any of these tags."""
+    where: Where | None = None
+    """Any other filter."""
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if not (self.errors or self.negative_feedback or self.tags or self.where):
+            raise ValueError("a stratum needs errors, negative_feedback, tags or where")
+        return self
+
+
+class EvaluatorSpec(_Strict):
+    """A configured use of a metric."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.() -]{1,35}$")
+    """The score's name on the platform: at most 35 letters, digits, `_ . ( ) -` and spaces."""
+    source: str
+    """The source that its traces come from and its scores go to."""
+    metric: Literal["agent.hallucination"] = "agent.hallucination"
+    """The metric; `groundwire manifest` lists them."""
+    level: Literal["span", "trace"] = "trace"
+    """What is scored."""
+    where: Where = Field(default_factory=Where)
+    """Which traces."""
+    sample: float = Field(default=1.0, ge=0, le=1)
+    """Share of the traces that is judged; stable and nested."""
+    strata: tuple[Stratum, ...] = ()
+    """Rates of their own for some traces."""
+    cap: Caps = ()
+    """One cap or several."""
+    on_cap: Literal["skip", "wait"] = "skip"
+    """At the cap: `skip` records what was skipped, `wait` judges it when the window rolls."""
+    every: Seconds = 60.0
+    """How often the source is polled; the shortest of a source's evaluators counts."""
+    judge: str = "default"
+    """A judge of `[judges]`; `offline` is always there, and is the default where no `[judges.default]` is."""
+    settle: Seconds = 60.0
+    """Quiet time after the last change before a trace is judged."""
+    max_wait: Seconds = 3600.0
+    """A trace that hasn't completed by then is `unknown: incomplete`."""
+    max_attempts: int = Field(default=5, ge=1)
+    """How often a retryable error is tried before it is final."""
+    config: HallucinationConfig = Field(default_factory=HallucinationConfig)
+    """The metric's own configuration."""
+    given: Annotated[tuple[Given, ...], BeforeValidator(_list)] = ("user", "provided")
+    """Which of the user's words and the provided content is citable; `[]` is the strict reading."""
+    evidence_policy: EvidencePolicy = "head"
+    """`head` or `relevant`."""
+    recheck: bool = False
+    """Ask again about claims found wanting while evidence was cut."""
+    min_coverage: float = Field(default=0.0, ge=0, le=1)
+    """Least share of the evidence the judge must see."""
+    kinds: tuple[KindRule, ...] = ()
+    """Rules that re-kind spans."""
+    root: RootRule | None = None
+    """The subtree to judge."""
+    prompts_dir: str | None = None
+    """A folder of prompts that replace the package's own."""
+    max_prompt_chars: int = Field(default=32_000, ge=4_000)
+    """Most characters of one prompt."""
+    write_status: bool = False
+    """Also write `<name>.status` for what was unknown or invalid."""
+
+    @property
+    def settings(self) -> HallucinationSettings:
+        """The settings beside the metric's configuration."""
+        return HallucinationSettings(
+            given=self.given,
+            evidence_policy=self.evidence_policy,
+            recheck=self.recheck,
+            min_coverage=self.min_coverage,
+            kinds=self.kinds,
+            root=self.root,
+            prompts_dir=self.prompts_dir,
+            max_prompt_chars=self.max_prompt_chars,
+        )
+
+
+class SourceSpec(BaseModel):
+    """A project on a platform; beside `platform` stand the connector's own settings."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    platform: str
+    """langfuse, files, … or the dotted path of a connector (`package.module:name`)."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the connector reads."""
+        return dict(self.model_extra or {})
+
+
+class StateSpec(_Strict):
+    """Where the state is kept, and for how long."""
+
+    url: str = "sqlite:///.groundwire/state.db"
+    """An SQLAlchemy URL: SQLite (one machine) or PostgreSQL (`postgresql://…`)."""
+    keep: Annotated[float, BeforeValidator(_seconds), Field(gt=0), PlainSerializer(float)] = 30 * 86_400.0
+    """How long text is kept before it is pruned; hashes, labels and offsets stay."""
+    store_text: bool = True
+    """False keeps no text at all."""
