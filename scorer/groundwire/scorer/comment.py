@@ -40,13 +40,14 @@ def headline(row: Row) -> str:
     return line
 
 
-def comment(row: Row) -> str:
+def comment(row: Row, *, note: str = "") -> str:
     """The whole comment: headline, the claims that matter, what was not seen, then judge, cost and version.
 
-    At most `LIMIT` characters, cut between lines; the closing lines always stay.
+    `note` is a line of the caller's after the headline. At most `LIMIT` characters, cut between lines; the closing
+    lines always stay.
     """
     closing = [line for line in (_unseen(row), _flags(row), _signature(row)) if line]
-    opening = [headline(row)]
+    opening = [line for line in (headline(row), note) if line]
     if row.explanation:
         opening.append(_shortened(_one_line(row.explanation), 600))
     claims = [_claim(claim) for claim in _in_doubt(row.claims)]

@@ -15,9 +15,7 @@ from groundwire.scorer.claims import Claim, DraftClaim
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.evidence import Block, BlockCoverage, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.judge import Capability, Failure, Judge, Reply
-from groundwire.scorer.judges import build_judge
-from groundwire.scorer.judges.config import JudgeConfig, judge_config_of
-from groundwire.scorer.manifest import Manifest, load_manifest
+from groundwire.scorer.manifest import load_manifest
 from groundwire.scorer.metrics.config import HallucinationConfig, HallucinationSettings
 from groundwire.scorer.metrics.reading import (
     answer_of,
@@ -170,26 +168,37 @@ class HallucinationMetric:
         every partition (a wrong key, a model that is gone). Everything else is a row.
         """
         self.require(partition.partition_type)
+        account = account or Account(trace_id=partition.trace_id)
         async with self._partitions:
             found = self.material(partition)
             if isinstance(found, Broken):
                 outcome = _Outcome(status="invalid", reason=found.rule, explanation=found.remedy)
-                return self._row(partition, outcome, None, Coverage(), _Tally())
+                return self._row(partition, outcome, Coverage(), _Tally(), evaluator=account.evaluator)
             tally = _Tally()
-            judge = self.judge.bound(account or Account(trace_id=partition.trace_id))
+            judge = self.judge.bound(account)
             try:
                 async with asyncio.timeout(self.manifest.execution.timeout_seconds):
                     outcome, coverage = await self._judge(partition, found, judge, tally)
             except TimeoutError:
                 outcome, coverage = _Outcome(status="error", reason="timeout"), found.view.coverage
-            return self._row(partition, outcome, found, coverage, tally)
+            return self._row(partition, outcome, coverage, tally, evaluator=account.evaluator)
 
-    def refused(self, partition: Partition, status: Status, reason: str, explanation: str = "") -> Row:
-        """A row for a partition that is not judged (over budget, a duplicate, never completed, …)."""
+    def refused(
+        self, partition: Partition, status: Status, reason: str, explanation: str = "", *, evaluator: str = ""
+    ) -> Row:
+        """A row for a partition that is not judged (a duplicate, an evaluator's own trace, never completed, …)."""
         found = self.material(partition)
-        material = None if isinstance(found, Broken) else found
         outcome = _Outcome(status=status, reason=reason, explanation=explanation)
-        return self._row(partition, outcome, material, material.view.coverage if material else Coverage(), _Tally())
+        coverage = Coverage() if isinstance(found, Broken) else found.view.coverage
+        return self._row(partition, outcome, coverage, _Tally(), evaluator=evaluator)
+
+    def content_hash(self, partition: Partition) -> str:
+        """The identity of what is judged (DESIGN §5); of a partition of an invalid shape, of that shape."""
+        found = self.material(partition)
+        if isinstance(found, Material):
+            return found.content_hash
+        spans = sorted((span.span_id, span.parent_id or "", span.kind) for span in partition.spans)
+        return hashlib.sha256(json.dumps([found.rule, spans]).encode()).hexdigest()
 
     def _span_material(self, partition: Partition) -> Material | Broken:
         span = partition.target
@@ -358,26 +367,27 @@ class HallucinationMetric:
         return tuple(out)
 
     def _row(
-        self, partition: Partition, outcome: _Outcome, material: Material | None, coverage: Coverage, tally: _Tally
+        self, partition: Partition, outcome: _Outcome, coverage: Coverage, tally: _Tally, *, evaluator: str
     ) -> Row:
         fingerprint = self.fingerprint
-        identity = json.dumps(
-            [
-                self.manifest.name,
-                self.manifest.version,
-                fingerprint,
-                partition.partition_type,
-                partition.partition_id,
-                material.content_hash if material else outcome.reason,
-            ]
-        )
+        identity = [
+            evaluator,
+            self.manifest.name,
+            self.manifest.version,
+            fingerprint,
+            partition.partition_type,
+            partition.partition_id,
+            self.content_hash(partition),
+            # an error is not an answer: what a retry finds is a row of its own
+            outcome.reason if outcome.status in ("error", "skipped") else "",
+        ]
         judge: dict[str, JsonValue] = self.judge.version.model_dump(mode="json")
         if tally.notes:
             judge["notes"] = dict(tally.notes)
         if tally.exchanges:
             judge["replies"] = [{"question": item.question, "reply": item.reply} for item in tally.exchanges]
         return Row(
-            row_id="row_" + hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:20],
+            row_id="row_" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:20],
             partition_id=partition.partition_id,
             partition_type=partition.partition_type,
             trace_id=partition.trace_id,
@@ -447,15 +457,8 @@ def get_trace_metric(
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "config"
         raise ConfigError(f"agent.hallucination: {where}: {first['msg']}") from None
-    return HallucinationMetric(
-        judge=judge or build_judge(_judge_config(known, systems_params)), config=known, settings=settings
-    )
+    if judge is None:
+        from groundwire.scorer.judges.offline import OfflineJudge
 
-
-def _judge_config(config: HallucinationConfig, systems_params: Mapping[str, Any] | None) -> JudgeConfig:
-    return judge_config_of(config, systems_params)
-
-
-def load(name: str) -> Manifest:
-    """The manifest of a metric, with the schema of its configuration."""
-    return load_manifest(name, HallucinationConfig.model_json_schema)
+        judge = OfflineJudge()
+    return HallucinationMetric(judge=judge, config=known, settings=settings)
