@@ -105,7 +105,7 @@ def weigh(labels: Sequence[str | None]) -> float | None:
     weights = [LABEL_WEIGHTS[label] for label in labels if label is not None]
     if not weights or len(weights) < DECIDED_SHARE * len(labels):
         return None
-    return sum(weights) / len(weights)
+    return round(sum(weights) / len(weights), 6)
 
 
 class HallucinationMetric:
@@ -267,7 +267,7 @@ class HallucinationMetric:
         dimensions = reply.value.dimensions.model_dump()
         return _Outcome(
             status="scored",
-            score=sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()),
+            score=round(sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()), 6),
             explanation=reply.value.explanation,
             claims=self._checked(reply.value.claims, material, tally),
             dimensions=dimensions,
