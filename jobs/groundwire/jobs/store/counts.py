@@ -12,7 +12,7 @@ __all__ = ["add", "totals"]
 
 def add(tx: Connection, evaluator: str, amounts: Mapping[str, int], *, now: datetime) -> None:
     """Add to an evaluator's counts of the current hour, by reason."""
-    statement = insert_for(tx.dialect.name)(counts)
+    statement = insert_for(tx.dialect.name, counts)
     statement = statement.on_conflict_do_update(
         index_elements=["evaluator", "hour", "reason"], set_={"n": counts.c.n + statement.excluded.n}
     )

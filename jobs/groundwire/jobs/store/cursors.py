@@ -28,7 +28,7 @@ class Place:
 
 def acquire(tx: Connection, source: str, *, owner: str, now: datetime, until: datetime) -> bool:
     """Take or renew the right to pull a source until that time; False where another process has it."""
-    statement = insert_for(tx.dialect.name)(cursors).values(source=source, owner=owner, lease_until=until)
+    statement = insert_for(tx.dialect.name, cursors).values(source=source, owner=owner, lease_until=until)
     statement = statement.on_conflict_do_update(
         index_elements=["source"],
         set_={"owner": owner, "lease_until": until},

@@ -8,7 +8,6 @@ async driver does, and lets a cancelled caller leave a whole transaction behind,
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -18,8 +17,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from groundwire.jobs.store.faults import StateMovedError, explain
+from groundwire.jobs.store.lane import Lane
 from groundwire.jobs.store.migrate import migrate
-from groundwire.scorer import ConfigError
+from groundwire.scorer import ConfigError, GroundwireError
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 LOCK_WAIT = timedelta(seconds=30)
 """How long a transaction waits for a lock before it is `RetryLater`."""
+TOGETHER = 64
+"""Waiting writes that share one commit of a SQLite file at most."""
 READERS = 4
 """Threads that read a SQLite file beside its one writer."""
 POSTGRESQL_CONNECTIONS = 8
@@ -44,11 +46,11 @@ class Store:
     Both raise RetryLater where the database is locked, full or gone for a while, and GiveUp where it is damaged.
     """
 
-    def __init__(self, *, writer: Engine, reader: Engine, writers: int, readers: int) -> None:
+    def __init__(self, *, writer: Engine, reader: Engine, writers: int, readers: int, together: int) -> None:
         self._writer = writer
         self._reader = reader
-        self._write_threads = ThreadPoolExecutor(writers, thread_name_prefix="groundwire-write")
-        self._read_threads = ThreadPoolExecutor(readers, thread_name_prefix="groundwire-read")
+        self._writes = Lane(writer, threads=writers, most=together, explain=self._explain)
+        self._reads = Lane(reader, threads=readers, explain=self._explain)
 
     @property
     def where(self) -> str:
@@ -66,42 +68,27 @@ class Store:
     async def write(self, do: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `do(transaction, …)` and commit; where it raises, nothing of it stays.
 
-        Where the caller is cancelled meanwhile, the transaction still ends as a whole.
+        Once handed over it runs to its end, also where the caller is cancelled. It may be run twice before it is
+        committed once, so it changes nothing but the database.
         """
-
-        def run() -> T:
-            with self._writer.begin() as tx:
-                return do(tx, *args, **kwargs)
-
-        return await asyncio.get_running_loop().run_in_executor(self._write_threads, self._explained, run)
+        return await self._writes.run(lambda tx: do(tx, *args, **kwargs))
 
     async def read(self, do: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `do(transaction, …)` on a snapshot; it must not write."""
-
-        def run() -> T:
-            with self._reader.begin() as tx:
-                return do(tx, *args, **kwargs)
-
-        return await asyncio.get_running_loop().run_in_executor(self._read_threads, self._explained, run)
+        """Run `do(transaction, …)`, which must not write."""
+        return await self._reads.run(lambda tx: do(tx, *args, **kwargs))
 
     async def close(self) -> None:
         """Wait for the transactions under way and close every connection; once closed, a store can't be used."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        for threads in (self._write_threads, self._read_threads):
-            threads.shutdown(wait=True)
-        for engine in (self._reader, self._writer):
-            engine.dispose()
+        self._writes.close()
+        self._reads.close()
+        self._reader.dispose()
+        self._writer.dispose()
 
-    def _explained(self, run: Callable[[], T]) -> T:
-        try:
-            return run()
-        except Exception as error:
-            reason = explain(error, self.where)
-            if reason is None:
-                raise
-            raise reason from None  # the database's own error may hold a value
+    def _explain(self, error: Exception) -> GroundwireError | None:
+        return explain(error, self.where)
 
 
 async def open_store(url: str) -> Store:
@@ -149,7 +136,7 @@ def _open_sqlite(url: URL) -> Store:
         raise ConfigError(f"state.url: {path} can't be made or written") from None
     writer = _sqlite_engine(url, path, begin="BEGIN IMMEDIATE", connections=1)
     reader = _sqlite_engine(url, path, begin="BEGIN", connections=READERS)
-    return Store(writer=writer, reader=reader, writers=1, readers=READERS)
+    return Store(writer=writer, reader=reader, writers=1, readers=READERS, together=TOGETHER)
 
 
 def _sqlite_engine(url: URL, path: Path, *, begin: str, connections: int) -> Engine:
@@ -219,4 +206,5 @@ def _open_postgresql(url: URL) -> Store:
         connection.execute(f"SET idle_in_transaction_session_timeout = {2 * wait}")
         connection.commit()
 
-    return Store(writer=engine, reader=engine, writers=POSTGRESQL_CONNECTIONS // 2, readers=POSTGRESQL_CONNECTIONS // 2)
+    half = POSTGRESQL_CONNECTIONS // 2
+    return Store(writer=engine, reader=engine, writers=half, readers=half, together=1)

@@ -48,7 +48,7 @@ def note(
 ) -> str:
     """Begin a gap, or widen the one of that key and add to its count; returns its id. A closed one opens again."""
     gap_id = identity(source, evaluator, why, key)
-    statement = insert_for(tx.dialect.name)(gaps)
+    statement = insert_for(tx.dialect.name, gaps)
     new = statement.excluded
     statement = statement.on_conflict_do_update(
         index_elements=["gap_id"],

@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    insert,
     or_,
     select,
     text,
@@ -102,22 +103,23 @@ class Entry:
     delivered_at: datetime | None
 
 
+# Built once: building a statement costs more than running it.
+_LATEST = (
+    select(outbox)
+    .where(outbox.c.score_key == bindparam("key"))
+    .order_by(outbox.c.generation.desc())
+    .limit(1)
+    .with_for_update()
+)
+_INSERT = insert(outbox)
+
+
 def put(tx: Connection, wanted: Wanted, *, row_id: str | None, run_id: str | None, now: datetime) -> int | None:
     """Say what a score should be; returns its generation, or None where there is nothing to deliver.
 
     The same as it is already is nothing, and so is taking off a score that never was.
     """
-    latest = (
-        tx.execute(
-            select(outbox)
-            .where(outbox.c.score_key == wanted.score_key)
-            .order_by(outbox.c.generation.desc())
-            .limit(1)
-            .with_for_update()
-        )
-        .mappings()
-        .first()
-    )
+    latest = tx.execute(_LATEST, {"key": wanted.score_key}).mappings().first()
     if latest is None:
         return None if wanted.action == "delete" else _insert(tx, wanted, 1, row_id, run_id, now)
     generation = int(latest["generation"])
@@ -159,27 +161,28 @@ def _insert(
     tx: Connection, wanted: Wanted, generation: int, row_id: str | None, run_id: str | None, now: datetime
 ) -> int:
     tx.execute(
-        outbox.insert().values(
-            score_key=wanted.score_key,
-            generation=generation,
-            source=wanted.source,
-            project=wanted.project,
-            target=wanted.target,
-            evaluator=wanted.evaluator,
-            score_name=wanted.score_name,
-            action=wanted.action,
-            payload=wanted.payload,
-            comment=wanted.comment,
-            digest=wanted.digest,
-            revision=1,
-            state="pending",
-            tried=False,
-            attempts=0,
-            not_before=now,
-            row_id=row_id,
-            run_id=run_id,
-            queued_at=now,
-        )
+        _INSERT,
+        {
+            "score_key": wanted.score_key,
+            "generation": generation,
+            "source": wanted.source,
+            "project": wanted.project,
+            "target": wanted.target,
+            "evaluator": wanted.evaluator,
+            "score_name": wanted.score_name,
+            "action": wanted.action,
+            "payload": wanted.payload,
+            "comment": wanted.comment,
+            "digest": wanted.digest,
+            "revision": 1,
+            "state": "pending",
+            "tried": False,
+            "attempts": 0,
+            "not_before": now,
+            "row_id": row_id,
+            "run_id": run_id,
+            "queued_at": now,
+        },
     )
     return generation
 

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Literal
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, case, select, update
+from sqlalchemy import Connection, bindparam, case, insert, or_, select, update
 
 from groundwire.jobs.store import outbox
 from groundwire.jobs.store.retention import without_text
-from groundwire.jobs.store.rows import done
+from groundwire.jobs.store.rows import find_judged
 from groundwire.jobs.store.schema import rows, work
-from groundwire.jobs.store.work import Item, unchanged
+from groundwire.jobs.store.work import Item
 from groundwire.scorer import Row
 
 __all__ = ["Outcome", "finish", "restore"]
@@ -31,6 +31,30 @@ class Outcome:
     """Of the trace: environment, tags, release, model, latency, cost; no text of it."""
 
 
+# Statements that every row passes are built once: building one costs more than running it.
+_LOCK = select(work).where(work.c.work_id == bindparam("id")).with_for_update()
+_CURRENT = select(rows.c.row_id).where(rows.c.work_id == bindparam("id"), rows.c.superseded_at.is_(None))
+_SUPERSEDE = (
+    update(rows)
+    .where(rows.c.work_id == bindparam("id"), rows.c.superseded_at.is_(None), rows.c.row_id != bindparam("by"))
+    .values(superseded_at=bindparam("now"), superseded_by=bindparam("by"))
+)
+_STORE = insert(rows)
+_SEEN = or_(work.c.revision == bindparam("seen"), work.c.content_hash == bindparam("hash"))
+_END = (
+    update(work)
+    .where(work.c.work_id == bindparam("id"))
+    .values(
+        state=case((_SEEN, bindparam("ended")), else_="pending"),
+        reason=case((_SEEN, bindparam("why")), else_=None),
+        content_hash=case((_SEEN, bindparam("hash")), else_=work.c.content_hash),
+        rescore=case((_SEEN, False), else_=work.c.rescore),
+        claim=None,
+        claimed_until=None,
+    )
+)
+
+
 def finish(tx: Connection, item: Item, outcome: Outcome, *, now: datetime, store_text: bool = True) -> bool:
     """Store a row with its scores, supersede the earlier one and end the item; False where there was nothing to store.
 
@@ -39,51 +63,46 @@ def finish(tx: Connection, item: Item, outcome: Outcome, *, now: datetime, store
     finds its own older content stored as history, without scores.
     """
     row = outcome.row
-    held = tx.execute(select(work).where(work.c.work_id == item.work_id).with_for_update()).mappings().one()
+    held = tx.execute(_LOCK, {"id": item.work_id}).mappings().one()
     fingerprint = row.config_fingerprint if item.rescore else None
-    if tx.execute(done(item.work_id, outcome.content_hash, fingerprint)).first() is not None:
+    if find_judged(tx, item.work_id, outcome.content_hash, fingerprint) is not None:
         _end(tx, item, outcome.content_hash, row)
         return False
-    current = tx.execute(
-        select(rows.c.row_id).where(rows.c.work_id == item.work_id, rows.c.superseded_at.is_(None))
-    ).scalar()
+    current = tx.execute(_CURRENT, {"id": item.work_id}).scalar()
     late = held["claim"] != item.claim and held["state"] != "judging" and current is not None
-    if not late:
-        tx.execute(
-            update(rows)
-            .where(rows.c.work_id == item.work_id, rows.c.superseded_at.is_(None))
-            .values(superseded_at=now, superseded_by=row.row_id)
-        )
+    if not late and current is not None:
+        tx.execute(_SUPERSEDE, {"id": item.work_id, "by": row.row_id, "now": now})
     tx.execute(
-        rows.insert().values(
-            row_id=row.row_id,
-            work_id=item.work_id,
-            evaluator=item.evaluator,
-            partition_type=row.partition_type,
-            partition_id=row.partition_id,
-            trace_id=row.trace_id,
-            session_id=row.session_id,
-            user_id=outcome.user_id,
-            metric=row.metric,
-            metric_version=row.metric_version,
-            status=row.status,
-            reason=row.reason,
-            score=row.score,
-            label=row.label,
-            fingerprint=row.config_fingerprint,
-            model=row.judge.get("model"),
-            micro_dollars=row.usage.micro_dollars,
-            content_hash=outcome.content_hash,
-            inclusion=item.inclusion,
-            run_id=item.run_id,
-            created_at=row.created_at,
-            trace_time=outcome.trace_time,
-            facts=outcome.facts,
-            superseded_at=now if late else None,
-            superseded_by=current if late else None,
-            text_pruned=not store_text,
-            body=(row if store_text else without_text(row)).model_dump_json(),
-        )
+        _STORE,
+        {
+            "row_id": row.row_id,
+            "work_id": item.work_id,
+            "evaluator": item.evaluator,
+            "partition_type": row.partition_type,
+            "partition_id": row.partition_id,
+            "trace_id": row.trace_id,
+            "session_id": row.session_id,
+            "user_id": outcome.user_id,
+            "metric": row.metric,
+            "metric_version": row.metric_version,
+            "status": row.status,
+            "reason": row.reason,
+            "score": row.score,
+            "label": row.label,
+            "fingerprint": row.config_fingerprint,
+            "model": row.judge.get("model"),
+            "micro_dollars": row.usage.micro_dollars,
+            "content_hash": outcome.content_hash,
+            "inclusion": item.inclusion,
+            "run_id": item.run_id,
+            "created_at": row.created_at,
+            "trace_time": outcome.trace_time,
+            "facts": outcome.facts,
+            "superseded_at": now if late else None,
+            "superseded_by": current if late else None,
+            "text_pruned": not store_text,
+            "body": (row if store_text else without_text(row)).model_dump_json(),
+        },
     )
     if not late:
         for wanted in outcome.scores:
@@ -96,12 +115,8 @@ def restore(
     tx: Connection, item: Item, row_id: str, *, content_hash: str, scores: Sequence[outbox.Wanted], now: datetime
 ) -> None:
     """Make a superseded row current again, because the partition's content went back to what it was for."""
-    tx.execute(select(work.c.work_id).where(work.c.work_id == item.work_id).with_for_update())
-    tx.execute(
-        update(rows)
-        .where(rows.c.work_id == item.work_id, rows.c.superseded_at.is_(None), rows.c.row_id != row_id)
-        .values(superseded_at=now, superseded_by=row_id)
-    )
+    tx.execute(_LOCK, {"id": item.work_id})
+    tx.execute(_SUPERSEDE, {"id": item.work_id, "by": row_id, "now": now})
     tx.execute(update(rows).where(rows.c.row_id == row_id).values(superseded_at=None, superseded_by=None))
     for wanted in scores:
         outbox.put(tx, wanted, row_id=row_id, run_id=item.run_id, now=now)
@@ -112,16 +127,5 @@ def _end(tx: Connection, item: Item, content_hash: str, row: Row | None) -> None
     state: Literal["done", "skipped", "error"] = "done"
     if row is not None and row.status in ("skipped", "error"):
         state = row.status
-    same = unchanged(item, content_hash)
-    tx.execute(
-        update(work)
-        .where(work.c.work_id == item.work_id)
-        .values(
-            state=case((same, state), else_="pending"),
-            reason=case((same, None if row is None else row.reason), else_=None),
-            content_hash=case((same, content_hash), else_=work.c.content_hash),
-            rescore=case((same, False), else_=work.c.rescore),
-            claim=None,
-            claimed_until=None,
-        )
-    )
+    why = None if row is None else row.reason
+    tx.execute(_END, {"id": item.work_id, "seen": item.revision, "hash": content_hash, "ended": state, "why": why})

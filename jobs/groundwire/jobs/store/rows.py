@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, RowMapping, Select, and_, func, or_, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, or_, select, tuple_
 
 from groundwire.jobs.store.engine import Store
 from groundwire.jobs.store.schema import rows
@@ -162,26 +162,31 @@ def judged(
     An error and what the cap left out are not judged. A row with `superseded_at` means that the partition went back to
     what it was: `outcomes.restore` makes it current again.
     """
-    statement = done(work_key(evaluator, partition_type, partition_id), content_hash, fingerprint)
-    found = tx.execute(statement).mappings().first()
+    found = find_judged(tx, work_key(evaluator, partition_type, partition_id), content_hash, fingerprint)
     return None if found is None else _stored(found)
 
 
-def done(work_id: str, content_hash: str, fingerprint: str | None) -> Select[tuple[object, ...]]:
-    """The latest row that counts as judged, of one content of one work item."""
-    statement = (
-        select(rows)
-        .where(rows.c.work_id == work_id, rows.c.content_hash == content_hash)
-        .where(
-            or_(
-                rows.c.status.in_(["scored", "unknown", "invalid"]),
-                and_(rows.c.status == "skipped", func.coalesce(rows.c.reason, "") != "over_budget"),
-            )
+_JUDGED = (
+    select(rows)
+    .where(rows.c.work_id == bindparam("id"), rows.c.content_hash == bindparam("hash"))
+    .where(
+        or_(
+            rows.c.status.in_(["scored", "unknown", "invalid"]),
+            and_(rows.c.status == "skipped", func.coalesce(rows.c.reason, "") != "over_budget"),
         )
-        .order_by(rows.c.created_at.desc(), rows.c.row_id)
-        .limit(1)
     )
-    return statement if fingerprint is None else statement.where(rows.c.fingerprint == fingerprint)
+    .order_by(rows.c.created_at.desc(), rows.c.row_id)
+    .limit(1)
+)
+_JUDGED_ALIKE = _JUDGED.where(rows.c.fingerprint == bindparam("fingerprint"))
+
+
+def find_judged(tx: Connection, work_id: str, content_hash: str, fingerprint: str | None) -> RowMapping | None:
+    """The latest row that counts as judged, of one content of one work item."""
+    given = {"id": work_id, "hash": content_hash}
+    if fingerprint is None:
+        return tx.execute(_JUDGED, given).mappings().first()
+    return tx.execute(_JUDGED_ALIKE, {**given, "fingerprint": fingerprint}).mappings().first()
 
 
 def tally(tx: Connection, query: RowQuery) -> dict[tuple[str, str, str | None], int]:

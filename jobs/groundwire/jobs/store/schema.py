@@ -7,7 +7,6 @@ that no length or character of an id can break an index. Text from traces stands
 
 import hashlib
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -130,9 +129,10 @@ def identity(*parts: str) -> str:
     return digest.hexdigest()[:40]
 
 
-def insert_for(dialect: str) -> Callable[[Table], Insert]:
-    """The INSERT with `on_conflict_do_update` of a dialect, by its name."""
-    return postgresql.insert if dialect == "postgresql" else sqlite.insert
+def insert_for(dialect: str, table: Table) -> Insert:
+    """An INSERT with `on_conflict_do_update` for a dialect, by its name; its result counts the rows that it changed."""
+    statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    return statement.execution_options(preserve_rowcount=True)
 
 
 metadata = MetaData()

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Literal
 
-from sqlalchemy import Connection, bindparam, delete, or_, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, or_, select, update
 
-from groundwire.jobs.store import cache
-from groundwire.jobs.store.schema import identity, insert_for, reservations, spend
+from groundwire.jobs.store.cache import keep
+from groundwire.jobs.store.schema import Insert, Time, identity, insert_for, reservations, spend
 
 __all__ = ["Per", "Scope", "Window", "WindowState", "expire", "list_windows", "reserve", "settle", "states"]
 
@@ -47,6 +48,35 @@ class WindowState:
     reserved: int
 
 
+@cache
+def _raise_statement(dialect: str) -> Insert:
+    statement = insert_for(dialect, spend)
+    new = statement.excluded
+    return statement.on_conflict_do_update(
+        index_elements=["window_id"],
+        set_={"reserved": spend.c.reserved + new.reserved, "cap": new.cap, "updated_at": new.updated_at},
+        where=or_(new.cap.is_(None), spend.c.spent + spend.c.reserved + new.reserved <= new.cap),
+    )
+
+
+# Statements that stand in the way of every judge call are built once: building one costs more than running it.
+_LOWER = (
+    update(spend)
+    .where(spend.c.window_id == bindparam("id"))
+    .values(
+        reserved=spend.c.reserved - bindparam("held", type_=BigInteger),
+        spent=spend.c.spent + bindparam("cost", type_=BigInteger),
+        updated_at=bindparam("now", type_=Time),
+    )
+)
+_HOLD = insert(reservations)
+_TAKE = (
+    delete(reservations)
+    .where(reservations.c.reservation_id == bindparam("id"))
+    .returning(reservations.c.micro_dollars, reservations.c.windows, reservations.c.expired, reservations.c.trace_id)
+)
+
+
 def reserve(
     tx: Connection,
     windows: Sequence[Window],
@@ -72,17 +102,18 @@ def reserve(
             return False
         taken.append(window.window_id)
     tx.execute(
-        reservations.insert().values(
-            reservation_id=reservation_id,
-            micro_dollars=micro_dollars,
-            windows=taken,
-            expired=False,
-            evaluator=evaluator,
-            run_id=run_id or None,
-            trace_id=trace_id or None,
-            made_at=now,
-            expires_at=until,
-        )
+        _HOLD,
+        {
+            "reservation_id": reservation_id,
+            "micro_dollars": micro_dollars,
+            "windows": taken,
+            "expired": False,
+            "evaluator": evaluator,
+            "run_id": run_id or None,
+            "trace_id": trace_id or None,
+            "made_at": now,
+            "expires_at": until,
+        },
     )
     return True
 
@@ -90,15 +121,8 @@ def reserve(
 def _raise(tx: Connection, window: Window, micro_dollars: int, now: datetime) -> bool:
     if window.cap is not None and micro_dollars > window.cap:
         return False  # the condition below guards only a window that is there
-    statement = insert_for(tx.dialect.name)(spend)
-    new = statement.excluded
-    statement = statement.on_conflict_do_update(
-        index_elements=["window_id"],
-        set_={"reserved": spend.c.reserved + new.reserved, "cap": new.cap, "updated_at": new.updated_at},
-        where=or_(new.cap.is_(None), spend.c.spent + spend.c.reserved + new.reserved <= new.cap),
-    )
     raised = tx.execute(
-        statement,
+        _raise_statement(tx.dialect.name),
         {
             "window_id": window.window_id,
             "scope": window.scope,
@@ -118,12 +142,8 @@ def _raise(tx: Connection, window: Window, micro_dollars: int, now: datetime) ->
 
 def _lower(tx: Connection, window_ids: Sequence[str], *, held: int, cost: int, now: datetime) -> None:
     if window_ids:
-        tx.execute(
-            update(spend)
-            .where(spend.c.window_id == bindparam("id"))
-            .values(reserved=spend.c.reserved - held, spent=spend.c.spent + cost, updated_at=now),
-            [{"id": window_id} for window_id in sorted(window_ids)],
-        )
+        change = {"held": held, "cost": cost, "now": now}
+        tx.execute(_LOWER, [{"id": window_id, **change} for window_id in sorted(window_ids)])
 
 
 def settle(
@@ -134,13 +154,7 @@ def settle(
     False, and nothing changes, where it was settled before. A reservation that expired was booked at its worst case:
     the difference is given back.
     """
-    found = tx.execute(
-        delete(reservations)
-        .where(reservations.c.reservation_id == reservation_id)
-        .returning(
-            reservations.c.micro_dollars, reservations.c.windows, reservations.c.expired, reservations.c.trace_id
-        )
-    ).first()
+    found = tx.execute(_TAKE, {"id": reservation_id}).first()
     if found is None:
         return False
     held, window_ids, expired, trace_id = found
@@ -149,7 +163,7 @@ def settle(
     else:
         _lower(tx, window_ids, held=held, cost=cost, now=now)
     if entries:
-        cache.keep(tx, entries, trace_id=trace_id, now=now)
+        keep(tx, entries, trace_id=trace_id, now=now)
     return True
 
 

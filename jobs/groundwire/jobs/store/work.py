@@ -4,12 +4,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Literal
 
 from pydantic import JsonValue
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, text, update
+from sqlalchemy import Connection, and_, case, func, literal, or_, select, text, update
 
-from groundwire.jobs.store.schema import OPEN, identity, insert_for, work
+from groundwire.jobs.store.schema import OPEN, Insert, Time, identity, insert_for, work
 from groundwire.scorer import PartitionType
 
 __all__ = [
@@ -85,6 +86,40 @@ def work_key(evaluator: str, partition_type: PartitionType, partition_id: str) -
     return identity(evaluator, partition_type, partition_id)
 
 
+@cache
+def _enqueue_statement(dialect: str) -> Insert:
+    statement = insert_for(dialect, work)
+    new = statement.excluded
+    was_open = text(f"work.{OPEN}")
+    live_before = and_(was_open, work.c.live)
+    return statement.on_conflict_do_update(
+        index_elements=["work_id"],
+        set_={
+            "trace_id": new.trace_id,
+            "session_id": new.session_id,
+            "origin": new.origin,
+            "content_hash": new.content_hash,
+            "state": case((work.c.state == "judging", work.c.state), else_=new.state),
+            "reason": None,
+            "attempts": 0,
+            "revision": work.c.revision + 1,
+            "inclusion": new.inclusion,
+            "live": case((live_before, work.c.live), else_=new.live),
+            "rescore": case((was_open, or_(work.c.rescore, new.rescore)), else_=new.rescore),
+            "run_id": case((live_before, work.c.run_id), else_=new.run_id),
+            "not_before": new.not_before,
+            "first_seen": case((was_open, work.c.first_seen), else_=new.first_seen),
+            "changed_at": new.changed_at,
+        },
+        where=or_(
+            work.c.content_hash.is_(None),
+            new.content_hash.is_(None),
+            work.c.content_hash != new.content_hash,
+            and_(new.rescore, ~work.c.rescore),
+        ),
+    )
+
+
 def enqueue(tx: Connection, arrivals: Sequence[Arrival], *, now: datetime) -> int:
     """Store what arrived, a page in one go; returns how many items are new or changed.
 
@@ -117,37 +152,7 @@ def enqueue(tx: Connection, arrivals: Sequence[Arrival], *, now: datetime) -> in
         for arrival in arrivals
     ]
     values.sort(key=lambda value: str(value["work_id"]))  # one order of locks for every process
-    statement = insert_for(tx.dialect.name)(work)
-    new = statement.excluded
-    was_open = text(f"work.{OPEN}")
-    live_before = and_(was_open, work.c.live)
-    statement = statement.on_conflict_do_update(
-        index_elements=["work_id"],
-        set_={
-            "trace_id": new.trace_id,
-            "session_id": new.session_id,
-            "origin": new.origin,
-            "content_hash": new.content_hash,
-            "state": case((work.c.state == "judging", work.c.state), else_=new.state),
-            "reason": None,
-            "attempts": 0,
-            "revision": work.c.revision + 1,
-            "inclusion": new.inclusion,
-            "live": case((live_before, work.c.live), else_=new.live),
-            "rescore": case((was_open, or_(work.c.rescore, new.rescore)), else_=new.rescore),
-            "run_id": case((live_before, work.c.run_id), else_=new.run_id),
-            "not_before": new.not_before,
-            "first_seen": case((was_open, work.c.first_seen), else_=new.first_seen),
-            "changed_at": new.changed_at,
-        },
-        where=or_(
-            work.c.content_hash.is_(None),
-            new.content_hash.is_(None),
-            work.c.content_hash != new.content_hash,
-            and_(new.rescore, ~work.c.rescore),
-        ),
-    )
-    return tx.execute(statement, values).rowcount
+    return tx.execute(_enqueue_statement(tx.dialect.name), values).rowcount
 
 
 def claim(
@@ -251,7 +256,9 @@ def _let_go(
     not_before: datetime | None = None,
     content_hash: str | None = None,
 ) -> None:
-    same = unchanged(item, content_hash)
+    same = work.c.revision == item.revision  # nothing arrived since the claim that the worker hasn't seen
+    if content_hash is not None:
+        same = or_(same, work.c.content_hash == content_hash)
     values = {
         "claim": None,
         "claimed_until": None,
@@ -259,16 +266,10 @@ def _let_go(
         "reason": case((same, reason), else_=None),
     }
     if not_before is not None:
-        values["not_before"] = case((same, not_before), else_=work.c.not_before)
+        values["not_before"] = case((same, literal(not_before, Time)), else_=work.c.not_before)
     if content_hash is not None:
         values["content_hash"] = case((same, content_hash), else_=work.c.content_hash)
     tx.execute(update(work).where(work.c.work_id == item.work_id, work.c.claim == item.claim).values(values))
-
-
-def unchanged(item: Item, content_hash: str | None) -> ColumnElement[bool]:
-    """Whether nothing arrived since the claim that the worker hasn't seen."""
-    same = work.c.revision == item.revision
-    return same if content_hash is None else or_(same, work.c.content_hash == content_hash)
 
 
 def reopen(
