@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from groundwire.connectors import Problem, Trace, cut_trace, read_traces
-from groundwire.scorer import Account, GiveUp, HallucinationMetric, Material, Partition, Row
+from groundwire.connectors import Format, Problem, Rejected, Trace, cut, read_traces
+from groundwire.scorer import Account, GiveUp, HallucinationMetric, Material, Partition, PartitionType, Row
 
 __all__ = ["Counts", "Outcome", "partitions_in", "score_partitions"]
 
@@ -16,7 +16,6 @@ class Outcome:
     """One partition's row, with what it was made from."""
 
     row: Row
-    partition: Partition
     material: Material | None
     """None where the partition's shape is invalid."""
 
@@ -54,21 +53,24 @@ def partitions_in(
     paths: Iterable[str],
     *,
     metric: HallucinationMetric,
-    level: str,
-    file_format: str | None = None,
+    level: PartitionType,
+    file_format: Format | None = None,
     each_turn: bool = False,
-) -> Iterator[Partition | Problem]:
-    """The partitions of those files, one by one; what can't be read is a `Problem` in its place."""
+) -> Iterator[Partition | Rejected | Problem]:
+    """The partitions of those files, one by one; what can't be read is a `Problem` in its place.
+
+    A trace without a model call has no span partitions.
+    """
     for path in paths:
         for found in read_traces(path, format=file_format):
             if isinstance(found, Trace):
-                yield from cut_trace(found, level, kinds=metric.settings.kinds, each_turn=each_turn)
+                yield from cut(found, level, kinds=metric.settings.kinds, each_turn=each_turn)
             else:
                 yield found
 
 
 async def score_partitions(
-    partitions: Iterator[Partition | Problem], metric: HallucinationMetric, *, at_once: int, run_id: str = ""
+    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, *, at_once: int, run_id: str = ""
 ) -> AsyncIterator[Outcome | Problem]:
     """Score them, at most `at_once` under way, and give the outcomes in the order of the partitions.
 
@@ -78,17 +80,26 @@ async def score_partitions(
     seen: set[tuple[str, str]] = set()
     waiting: asyncio.Queue[asyncio.Task[Outcome] | Problem | None] = asyncio.Queue(maxsize=at_once)
 
-    async def one(partition: Partition) -> Outcome:
+    async def one(partition: Partition | Rejected) -> Outcome:
+        if isinstance(partition, Rejected):
+            row = metric.rejected(
+                partition.partition_type,
+                partition.partition_id,
+                partition.trace_id,
+                reason=partition.reason,
+                explanation=partition.message,
+            )
+            return Outcome(row=row, material=None)
         found = metric.material(partition)
         material = found if isinstance(found, Material) else None
         if material is not None:
             key = (partition.partition_id, material.content_hash)
             if key in seen:
                 row = metric.refused(partition, "skipped", "duplicate", "The same content stood in the input before.")
-                return Outcome(row=row, partition=partition, material=material)
+                return Outcome(row=row, material=material)
             seen.add(key)
         row = await metric.score(partition, account=Account(run_id=run_id, trace_id=partition.trace_id))
-        return Outcome(row=row, partition=partition, material=material)
+        return Outcome(row=row, material=material)
 
     async def feed() -> None:
         for item in partitions:

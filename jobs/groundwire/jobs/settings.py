@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from groundwire.jobs.spec import Caps, EvaluatorSpec, SourceSpec, StateSpec
-from groundwire.scorer import ConfigError, JudgeConfig
+from groundwire.scorer import ConfigError
 
 __all__ = ["CONFIG_FILE", "Settings", "load_settings", "one_line"]
 
@@ -37,7 +37,7 @@ class Settings(BaseSettings):
         frozen=True, extra="forbid", env_prefix="GROUNDWIRE_", env_nested_delimiter="__", protected_namespaces=()
     )
 
-    judges: dict[str, JudgeConfig] = Field(default_factory=dict)
+    judges: dict[str, Any] = Field(default_factory=dict)
     """The judges, by name; evaluators use `default` unless they name another."""
     sources: dict[str, SourceSpec] = Field(default_factory=dict)
     """The projects that traces come from and scores go to, by name."""

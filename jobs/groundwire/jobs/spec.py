@@ -13,11 +13,10 @@ from groundwire.scorer import (
     HallucinationSettings,
     KindRule,
     RootRule,
+    micro_dollars,
 )
 
-__all__ = ["MICRO_PER_USD", "Cap", "EvaluatorSpec", "Per", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
-
-MICRO_PER_USD = 1_000_000
+__all__ = ["Cap", "EvaluatorSpec", "Per", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
 
 Per = Literal["trace", "run", "hour", "day", "week", "month"]
 """What a cap holds for. Windows are UTC; a week begins on Monday."""
@@ -62,7 +61,7 @@ class Cap(_Strict):
     @property
     def micro_dollars(self) -> int:
         """The cap in micro-dollars, rounded down so that the cap is never passed."""
-        return int(self.usd * MICRO_PER_USD + 1e-6)
+        return micro_dollars(self.usd)
 
 
 Caps = Annotated[tuple[Cap, ...], BeforeValidator(_list)]

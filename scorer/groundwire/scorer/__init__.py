@@ -1,6 +1,7 @@
 """What is true: a partition goes in, a row comes out. No platform, no database, no web."""
 
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, find_quote, locate
+from groundwire.scorer.comment import comment, headline
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
 from groundwire.scorer.evidence import Block, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.judge import (
@@ -15,6 +16,18 @@ from groundwire.scorer.judge import (
     UnsupportedSpan,
     Verdict,
 )
+from groundwire.scorer.judges.offline import OfflineJudge
+from groundwire.scorer.manifest import Manifest, manifest_names
+from groundwire.scorer.metrics import load_metric_manifest
+from groundwire.scorer.metrics.config import (
+    EvidencePolicy,
+    Given,
+    HallucinationConfig,
+    HallucinationSettings,
+    KindRule,
+    RootRule,
+)
+from groundwire.scorer.metrics.hallucination import HallucinationMetric, Material, get_trace_metric
 from groundwire.scorer.partition import (
     BlobPart,
     Message,
@@ -32,10 +45,11 @@ from groundwire.scorer.partition import (
     Turn,
     UriPart,
 )
-from groundwire.scorer.row import Direction, Row, Status
-from groundwire.scorer.spend import Account, Ledger, MemoryLedger, Reservation, Usage
+from groundwire.scorer.row import Direction, Row, Status, package_version
+from groundwire.scorer.spend import MICRO, Account, Ledger, MemoryLedger, Reservation, Usage, micro_dollars
 
 __all__ = [
+    "MICRO",
     "Account",
     "BlobPart",
     "Block",
@@ -48,17 +62,26 @@ __all__ = [
     "Dimensions",
     "Direction",
     "DraftClaim",
+    "EvidencePolicy",
     "Exchange",
     "Failure",
     "Faithfulness",
     "GiveUp",
+    "Given",
     "GroundwireError",
+    "HallucinationConfig",
+    "HallucinationMetric",
+    "HallucinationSettings",
     "Judge",
     "JudgeVersion",
+    "KindRule",
     "Ledger",
     "Limits",
+    "Manifest",
+    "Material",
     "MemoryLedger",
     "Message",
+    "OfflineJudge",
     "Part",
     "Partition",
     "PartitionType",
@@ -68,6 +91,7 @@ __all__ = [
     "Reservation",
     "RetryLater",
     "Role",
+    "RootRule",
     "Row",
     "Shown",
     "SkipThis",
@@ -84,8 +108,15 @@ __all__ = [
     "Usage",
     "Verdict",
     "View",
+    "comment",
     "content_hash",
     "find_quote",
     "fit",
+    "get_trace_metric",
+    "headline",
+    "load_metric_manifest",
     "locate",
+    "manifest_names",
+    "micro_dollars",
+    "package_version",
 ]

@@ -10,10 +10,15 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Account", "Ledger", "MemoryLedger", "Reservation", "Usage"]
+__all__ = ["MICRO", "Account", "Ledger", "MemoryLedger", "Reservation", "Usage", "micro_dollars"]
 
 MICRO = 1_000_000
 """Micro-dollars in a dollar."""
+
+
+def micro_dollars(usd: float) -> int:
+    """A budget in micro-dollars, rounded down so that it is never passed."""
+    return int(usd * MICRO + 1e-6)
 
 
 class Usage(BaseModel):

@@ -1,11 +1,10 @@
-"""The command line: `groundwire …`. Each command's own imports happen when it runs."""
+"""The command line: `groundwire …`. Each command's own imports happen when it runs, so that help is quick."""
 
 import sys
 
 import typer
 
 from groundwire.jobs.cli import commands
-from groundwire.scorer import GroundwireError
 
 __all__ = ["app", "main"]
 
@@ -24,12 +23,19 @@ def main() -> None:
     """Run the command line; a user's mistake is one line on standard error and exit code 2."""
     try:
         app()
-    except GroundwireError as error:
-        print(f"groundwire: {error}", file=sys.stderr)  # noqa: T201 - the one line for a user's mistake
-        sys.exit(2)
     except KeyboardInterrupt:
-        print("groundwire: interrupted", file=sys.stderr)  # noqa: T201 - as above
-        sys.exit(130)
+        sys.exit(_say("interrupted", 130))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except Exception as error:
+        from groundwire.scorer import GroundwireError
+
+        if not isinstance(error, GroundwireError):
+            raise
+        sys.exit(_say(str(error), 2))
+
+
+def _say(line: str, code: int) -> int:
+    sys.stderr.write(f"groundwire: {line}\n")
+    return code

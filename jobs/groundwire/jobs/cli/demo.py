@@ -55,7 +55,7 @@ async def _score(paths: tuple[str, ...]) -> tuple[list[Outcome], Counts]:
     async for item in score_partitions(partitions_in(paths, metric=metric, level="trace"), metric, at_once=AT_ONCE):
         if isinstance(item, Problem):
             counts.problems += 1
-            stderr.print(item.line_of_text, markup=False)
+            stderr.print(str(item), markup=False)
             continue
         counts.add(item.row)
         outcomes.append(item)

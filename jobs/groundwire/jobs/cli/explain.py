@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from groundwire.jobs.cli.score import ScoreOptions, load_metric
-from groundwire.jobs.cli.show import stderr, stdout
+from groundwire.jobs.cli.show import stdout
 from groundwire.jobs.scoring import partitions_in
 from groundwire.scorer import (
     Claim,

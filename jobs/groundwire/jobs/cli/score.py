@@ -13,10 +13,11 @@ from typing import IO, Any
 from pydantic import ValidationError
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from groundwire.connectors import FORMATS, Problem
+from groundwire.connectors import FORMATS, Problem, Rejected
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
 from groundwire.jobs.report import ReportEntry, write_html
 from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
+from groundwire.jobs.settings import one_line
 from groundwire.scorer import (
     ConfigError,
     GiveUp,
@@ -24,13 +25,10 @@ from groundwire.scorer import (
     HallucinationMetric,
     HallucinationSettings,
     Judge,
-    MemoryCache,
     MemoryLedger,
+    OfflineJudge,
     Partition,
     Row,
-    build_judge,
-    first_error,
-    judge_config,
     micro_dollars,
 )
 
@@ -78,8 +76,6 @@ def run_score(options: ScoreOptions) -> int:
         file_format=options.file_format,
         each_turn=options.each_turn,
     )
-    if options.dry_run:
-        return asyncio.run(_dry_run(partitions, metric))
     return asyncio.run(_score(partitions, metric, options))
 
 
@@ -121,7 +117,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
             }
         )
     except ValidationError as error:
-        raise ConfigError(f"{options.config or 'options'}: {first_error(error)}") from None
+        raise ConfigError(f"{options.config or 'options'}: {one_line(error, HallucinationSettings)}") from None
     return HallucinationMetric(
         judge=_judge(options, config, settings, ledger),
         config=config,
@@ -133,13 +129,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
 def _judge(
     options: ScoreOptions, config: HallucinationConfig, settings: HallucinationSettings, ledger: MemoryLedger
 ) -> Judge:
-    return build_judge(
-        judge_config(kind=options.judge, model=options.model, base_url=options.base_url),
-        ledger=ledger,
-        cache=MemoryCache(),
-        metric=config,
-        settings=settings,
-    )
+    return OfflineJudge()
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:
@@ -157,7 +147,9 @@ def _read_config(path: Path | None) -> dict[str, Any]:
     return data
 
 
-async def _score(partitions: Iterator[Partition | Problem], metric: HallucinationMetric, options: ScoreOptions) -> int:
+async def _score(
+    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, options: ScoreOptions
+) -> int:
     counts = Counts()
     lowest: list[Row] = []
     entries: list[ReportEntry] = []
@@ -171,7 +163,7 @@ async def _score(partitions: Iterator[Partition | Problem], metric: Hallucinatio
             async for item in score_partitions(partitions, metric, at_once=at_once):
                 if isinstance(item, Problem):
                     counts.problems += 1
-                    stderr.print(f"groundwire: {item.line_of_text}", markup=False, highlight=False, soft_wrap=True)
+                    stderr.print(f"groundwire: {item!s}", markup=False, highlight=False, soft_wrap=True)
                     continue
                 counts.add(item.row)
                 _write(item, options, out)

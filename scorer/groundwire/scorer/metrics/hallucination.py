@@ -28,7 +28,7 @@ from groundwire.scorer.metrics.reading import (
 )
 from groundwire.scorer.metrics.shape import Broken, rekind, tree_of
 from groundwire.scorer.metrics.span_evidence import view_of_responses
-from groundwire.scorer.partition import Partition
+from groundwire.scorer.partition import Partition, PartitionType
 from groundwire.scorer.row import Row, Status, package_version
 from groundwire.scorer.selection import select
 from groundwire.scorer.spend import Account, Usage
@@ -191,6 +191,16 @@ class HallucinationMetric:
         outcome = _Outcome(status=status, reason=reason, explanation=explanation)
         coverage = Coverage() if isinstance(found, Broken) else found.view.coverage
         return self._row(partition, outcome, coverage, _Tally(), evaluator=evaluator)
+
+    def rejected(
+        self, partition_type: PartitionType, partition_id: str, trace_id: str, *, reason: str, explanation: str
+    ) -> Row:
+        """An `invalid` row for a partition that breaks its own form, so that it can't be built."""
+        partition = Partition.model_construct(
+            partition_type=partition_type, partition_id=partition_id, trace_id=trace_id, spans=()
+        )
+        outcome = _Outcome(status="invalid", reason=reason, explanation=explanation)
+        return self._row(partition, outcome, Coverage(), _Tally(), evaluator="")
 
     def content_hash(self, partition: Partition) -> str:
         """The identity of what is judged (DESIGN §5); of a partition of an invalid shape, of that shape."""
