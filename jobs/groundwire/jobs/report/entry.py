@@ -173,7 +173,7 @@ def view_entry(entry: ReportEntry, number: int) -> EntryView:
         blocks=blocks,
         answer_cut=len(entry.answer) - len(answer),
         lexical=judge.get("kind") == "offline",
-        judge=" ".join(str(judge[key]) for key in ("kind", "model") if judge.get(key)),
+        judge=_judge(entry.row),
         parameters=", ".join(f"{k} {v}" for k, v in parameters.items()) if isinstance(parameters, dict) else "",
         cost=_cost(entry.row),
     )
@@ -251,6 +251,11 @@ def _title(question: str) -> tuple[str, str]:
     if len(question) > ANSWER_LIMIT:
         whole += f" […{len(question) - ANSWER_LIMIT:,} more characters]"
     return line[: TITLE_LIMIT - 1].rsplit(" ", 1)[0] + "…", whole
+
+
+def _judge(row: Row) -> str:
+    kind, model = (str(row.judge.get(key) or "") for key in ("kind", "model"))
+    return model if kind and model.startswith(kind) else f"{kind} {model}".strip()
 
 
 def _cost(row: Row) -> str:
