@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -50,6 +50,8 @@ class Connector(Generic[SettingsT]):
     settings: type[SettingsT]
     source: Callable[[SettingsT], Source]
     sink: Callable[[SettingsT], Sink]
+    starts: Literal["now", "beginning"] = "now"
+    """Where a source that was never read begins: with what ends from now on, or with all that is there."""
     hook: Callable[[SettingsT], Hook] | None = None
     """None where the platform calls nobody."""
     where_fields: Mapping[str, str]

@@ -46,6 +46,8 @@ class Progress:
     Deep in history nothing is late, so only the ties at the position are remembered.
     """
 
+    begin: datetime | None = None
+    """Start of the first window: nothing that ended before it is ever given."""
     position: datetime | None = None
     """End of the last trace given; None at the beginning."""
     looked_at: datetime | None = None
@@ -61,6 +63,7 @@ class Progress:
             if state is None or state["version"] != _VERSION:
                 return cls()
             return cls(
+                begin=_time(state["begin"]),
                 position=_time(state["position"]),
                 looked_at=_time(state["looked_at"]),
                 seen={
@@ -75,54 +78,57 @@ class Progress:
         """The JSON form: times as microseconds since 1970, UTC."""
         return {
             "version": _VERSION,
-            "position": None if self.position is None else _micros(self.position),
-            "looked_at": None if self.looked_at is None else _micros(self.looked_at),
+            "begin": _number(self.begin),
+            "position": _number(self.position),
+            "looked_at": _number(self.looked_at),
             "seen": {key: [_micros(mark.at), mark.version] for key, mark in self.seen.items()},
         }
 
     def stretch(self, window: Window, *, now: datetime, lateness: timedelta) -> tuple[datetime, datetime]:
-        """What is to be looked at next, `[start, end)`; empty where start isn't before end."""
+        """What is to be looked at next, `[start, end)`; empty where start isn't before end.
+
+        Once something was given, an open window's start says nothing new: it is the place that was reached, and what
+        is late lies before it.
+        """
         end = window.end if window.end is not None else now
         if self.position is None:
-            return window.start, end
+            return window.start if self.begin is None else min(window.start, self.begin), end
         if window.newest_first:
             # one microsecond more than the position, so that its ties are looked at again
             return window.start, min(end, self.position + timedelta(microseconds=1))
-        return max(window.start, self._floor(lateness)), end
+        floor = self._floor(self.position, lateness)
+        if window.end is not None:
+            return max(window.start, floor), end
+        return floor if self.begin is None else max(self.begin, floor), end
 
     def knows(self, trace_id: str, version: str) -> bool:
         """Whether that trace was already given as it is now."""
         mark = self.seen.get(trace_id)
         return mark is not None and mark.version == version
 
-    def after(
-        self, marks: Iterable[Mark], *, looked_at: datetime, lateness: timedelta, newest_first: bool = False
-    ) -> "Progress":
-        """The progress once these were given; they come from one look, in its order of time.
+    def after(self, marks: Iterable[Mark], window: Window, *, looked_at: datetime, lateness: timedelta) -> "Progress":
+        """The progress once these were given; they come from one look at the window, in its order of time.
 
-        `looked_at` is when that look began: what was passed over then, with everything before it, was as it stood.
+        `looked_at` is when that look began: what it passed over was as it then stood.
         """
-        given = list(marks)
-        position = self.position
-        for mark in given:
-            if position is None:
-                position = mark.at
-            else:
-                position = min(position, mark.at) if newest_first else max(position, mark.at)
-        moved = Progress(position=position, looked_at=looked_at, seen={**self.seen, **{m.trace_id: m for m in given}})
-        if position is None:
-            return moved
-        if newest_first:
-            kept = {key: mark for key, mark in moved.seen.items() if mark.at <= position}
-        else:
-            floor = moved._floor(lateness)
-            kept = {key: mark for key, mark in moved.seen.items() if mark.at >= floor}
-        return Progress(position=position, looked_at=looked_at, seen=kept)
+        given = {mark.trace_id: mark for mark in marks}
+        ends = [mark.at for mark in given.values()]
+        if self.position is not None:
+            ends.append(self.position)
+        position = (min(ends) if window.newest_first else max(ends)) if ends else None
+        seen = {**self.seen, **given}
+        if position is not None and window.newest_first:
+            seen = {key: mark for key, mark in seen.items() if mark.at <= position}
+        elif position is not None:
+            floor = self._floor(position, lateness, looked_at)
+            seen = {key: mark for key, mark in seen.items() if mark.at >= floor}
+        begin = window.start if self.begin is None else self.begin
+        return Progress(begin=begin, position=position, looked_at=looked_at, seen=seen)
 
-    def _floor(self, lateness: timedelta) -> datetime:
+    def _floor(self, position: datetime, lateness: timedelta, looked_at: datetime | None = None) -> datetime:
         """The earliest end that can still bring news."""
-        assert self.position is not None  # noqa: S101 - both callers have looked
-        return self.position if self.looked_at is None else min(self.position, self.looked_at - lateness)
+        looked_at = looked_at if looked_at is not None else self.looked_at
+        return position if looked_at is None else min(position, looked_at - lateness)
 
 
 def _micros(moment: datetime) -> int:
@@ -131,6 +137,10 @@ def _micros(moment: datetime) -> int:
 
 def _moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
+
+
+def _number(moment: datetime | None) -> int | None:
+    return None if moment is None else _micros(moment)
 
 
 def _time(micros: int | None) -> datetime | None:

@@ -85,12 +85,12 @@ class FakeSource:
     async def pull(
         self, window: Window, cursor: Mapping[str, JsonValue] | None, *, wanted: Wanted | None = None
     ) -> AsyncIterator[Page]:
-        """Pages of at most `page_size` traces; the last one may hold none and only say how far the look went."""
+        """Pages of at most `page_size` traces; a last one without any says that all was looked at."""
         progress = Progress.of(cursor)
         began = self._platform.now()
         start, end = progress.stretch(window, now=began, lateness=self._lateness)
+        moved = partial(Progress.after, window=window, looked_at=began, lateness=self._lateness)
         after: tuple[int, str] | None = None
-        pages = 0
         more = start < end
         while more:
             rows, after = await self._client.ask(
@@ -109,24 +109,19 @@ class FakeSource:
             for at in range(0, len(fresh), self._page_size):
                 chunk = fresh[at : at + self._page_size]
                 traces, problems, versions = await self._read(chunk, wanted)
-                progress = progress.after(
-                    [
-                        Mark(
-                            trace_id=row.trace_id,
-                            at=row.ended_at,
-                            version=str(versions.get(row.trace_id, row.version)),
-                        )
-                        for row in chunk
-                    ],
-                    looked_at=began,
-                    lateness=self._lateness,
-                    newest_first=window.newest_first,
+                marks = [
+                    Mark(trace_id=row.trace_id, at=row.ended_at, version=str(versions.get(row.trace_id, row.version)))
+                    for row in chunk
+                ]
+                progress = moved(progress, marks)
+                yield Page(
+                    traces=traces,
+                    cursor=progress.as_cursor(),
+                    reached=None if window.newest_first else chunk[-1].ended_at,
+                    problems=problems,
+                    seen=len(chunk),
                 )
-                pages += 1
-                yield Page(traces=traces, cursor=progress.as_cursor(), problems=problems, seen=len(chunk))
-        if not pages:
-            progress = progress.after((), looked_at=began, lateness=self._lateness, newest_first=window.newest_first)
-            yield Page(traces=(), cursor=progress.as_cursor())
+        yield Page(traces=(), cursor=moved(progress, ()).as_cursor(), reached=max(start, end))
 
     async def fetch(self, origin: Origin) -> Trace:
         """One trace as it stands now."""
@@ -288,6 +283,7 @@ def _build_sink(settings: FakeSettings) -> FakeSink:
 
 fake = Connector(
     name="fake",
+    starts="beginning",
     settings=FakeSettings,
     source=_build_source,
     sink=_build_sink,
