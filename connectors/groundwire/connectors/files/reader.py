@@ -63,7 +63,10 @@ def read_traces(path: str | Path, *, format: Format | None = None) -> Iterator[T
 
 def _opened(path: str | Path, stack: ExitStack) -> TextIO:
     """The file as text, unpacked where it is gzip; bytes that are no text become U+FFFD."""
-    opened: Any = sys.stdin.buffer if str(path) == "-" else stack.enter_context(Path(path).open("rb"))
+    if str(path) == "-":
+        opened: Any = sys.stdin.buffer
+    else:
+        opened = stack.enter_context(Path(path).open("rb"))  # noqa: SIM115 - the stack closes it
     binary = opened if hasattr(opened, "peek") else io.BufferedReader(opened)
     if binary.peek(2)[:2] == b"\x1f\x8b":
         binary = stack.enter_context(gzip.GzipFile(fileobj=binary))

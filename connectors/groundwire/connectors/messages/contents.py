@@ -13,7 +13,17 @@ from groundwire.scorer import (
     ToolCallResponsePart,
 )
 
-__all__ = ["first", "is_definition", "is_part", "parts_of", "text_parts", "tool_call", "tool_calls", "tool_response"]
+__all__ = [
+    "first",
+    "is_definition",
+    "is_part",
+    "label",
+    "parts_of",
+    "text_parts",
+    "tool_call",
+    "tool_calls",
+    "tool_response",
+]
 
 _TEXT_TYPES = {"text", "input_text", "output_text", "summary_text", "text_delta", "refusal", "markdown"}
 _REASONING_TYPES = {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "reasoning_text"}
@@ -42,8 +52,11 @@ def first(mapping: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((value for key in keys if (value := mapping.get(key)) is not None), None)
 
 
-def _text(value: Any) -> str | None:
-    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else None
+def label(value: Any) -> str | None:
+    """A name or an id as text; None where it is none or empty."""
+    if not isinstance(value, (str, int)) or isinstance(value, bool) or value == "":
+        return None
+    return str(without_media(clean_text(str(value))))
 
 
 def text_parts(text: str) -> list[Part]:
@@ -136,7 +149,7 @@ def _read_part(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
         return [tool_response(part)], []
     if _is_tool_kind(kind):
         return _ui_tool(part, kind), []
-    return [], [kind[:40]]
+    return [], [kind if kind.isidentifier() and len(kind) <= 40 else "unknown"]
 
 
 def _read_untyped(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
@@ -189,13 +202,13 @@ def tool_call(call: Mapping[str, Any]) -> ToolCallPart:
         call = {**call, **inner}
     function = call.get("function")
     function = function if isinstance(function, Mapping) else {}
-    name = _text(first(function, ("name",))) or _text(first(call, ("name", "toolName", "tool_name", "tool")))
+    name = label(first(function, ("name",))) or label(first(call, ("name", "toolName", "tool_name", "tool")))
     arguments = first(function, _ARGUMENT_KEYS)
     if arguments is None:
         arguments = first(call, _ARGUMENT_KEYS)
     return ToolCallPart(
-        id=_text(first(call, _ID_KEYS)),
-        name=clean_text(name or ""),
+        id=label(first(call, _ID_KEYS)),
+        name=name or "",
         arguments=without_media(decoded(arguments)),
     )
 
@@ -220,8 +233,8 @@ def tool_response(
     if part.get("errorText") and body is None:
         failed, body = True, part.get("errorText")
     return ToolCallResponsePart(
-        id=_text(first(part, _ID_KEYS)) or call_id,
-        name=_text(first(part, ("name", "toolName", "tool_name"))) or name,
+        id=label(first(part, _ID_KEYS)) or call_id,
+        name=label(first(part, ("name", "toolName", "tool_name"))) or name,
         response=shown_response(body),
         failed=failed,
     )
@@ -246,8 +259,8 @@ def _ui_tool(part: Mapping[str, Any], kind: str) -> list[Part]:
     inner = part.get("toolInvocation") if kind == "tool-invocation" else part
     if not isinstance(inner, Mapping):
         return []
-    name = _text(inner.get("toolName")) or kind.removeprefix("tool-")
-    call_id = _text(first(inner, ("toolCallId", "id")))
+    name = label(inner.get("toolName")) or kind.removeprefix("tool-")
+    call_id = label(first(inner, ("toolCallId", "id")))
     call = tool_call(inner).model_copy(update={"name": name, "id": call_id})
     if first(inner, ("output", "result", "errorText")) is None:
         return [call]

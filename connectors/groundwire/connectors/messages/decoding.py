@@ -47,6 +47,10 @@ def decode_at(text: str, start: int) -> tuple[Any, int]:
         value, end = _DECODER.raw_decode(text, start)
     except RecursionError:
         raise ValueError("the JSON is nested too deep") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number has too many digits") from None
     if _is_suspect(text, start, end):
         value = _cleaned(value)
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _depth_exceeds(value):

@@ -7,13 +7,14 @@ from groundwire.connectors.messages.contents import (
     first,
     is_definition,
     is_part,
+    label,
     parts_of,
     shown_response,
     tool_call,
     tool_calls,
     tool_response,
 )
-from groundwire.connectors.messages.decoding import clean_text, decoded, without_media
+from groundwire.connectors.messages.decoding import decoded, without_media
 from groundwire.connectors.messages.flattened import unflattened
 from groundwire.connectors.messages.media import media_part
 from groundwire.scorer import (
@@ -63,7 +64,7 @@ def role_of(name: Any) -> tuple[Role, str | None]:
     if not isinstance(name, str) or not name:
         return "assistant", None
     role = _ROLES.get(name.lower())
-    return (role, None) if role is not None else ("assistant", clean_text(name))
+    return (role, None) if role is not None else ("assistant", label(name))
 
 
 def is_message(value: Any) -> bool:
@@ -164,6 +165,8 @@ def _found_in_object(value: Mapping[str, Any], role: Role, *, strict: bool, dept
             return _found_in_list(value[key][:1], "assistant", strict=strict, depth=depth + 1)
     if _is_choice(value):
         return _read_choice(value, depth)
+    if isinstance(value.get("llm"), Mapping):  # OpenInference's attributes
+        return _found_in_object(value["llm"], role, strict=strict, depth=depth + 1) if depth < _MAX_WRAPPERS else ()
     if isinstance(value.get("parts"), list) and all(is_part(part) for part in value["parts"]):
         return _read_one({"role": role, **value}, role)
     return (*before, *found) if (found := _found_in_call(value, role, strict=strict, depth=depth)) else ()
@@ -260,14 +263,13 @@ def _read_item(item: Mapping[str, Any], kind: str) -> tuple[Message, ...]:
     if kind == "reasoning":
         return (_message("assistant", parts_of([item])[0], []),)
     if kind.endswith("_output"):
-        return (_message("tool", [tool_response(item, call_id=item.get("call_id"))], []),)
+        return (_message("tool", [tool_response({**item, "id": item.get("call_id")})], []),)
     if kind == "image_generation_call":
         return (_message("assistant", [media_part(item, modality="image")], []),)
     call = tool_call({key: value for key, value in item.items() if key not in ("output", "outputs", "results")})
-    call_id = first(item, ("call_id", "id"))
     call = call.model_copy(
         update={
-            "id": call_id if isinstance(call_id, str) else None,
+            "id": label(first(item, ("call_id", "id"))),
             "name": call.name or kind.removesuffix("_call"),
             "arguments": call.arguments if call.arguments is not None else without_media(first(item, _QUERY_KEYS)),
         }
@@ -286,8 +288,7 @@ _QUERY_KEYS = ("action", "queries", "query", "code")
 
 def _read_said(value: Mapping[str, Any]) -> tuple[Message, ...]:
     role, name = role_of(value.get("role"))
-    spoken = value.get("name")
-    name = name or (clean_text(spoken) if isinstance(spoken, str) and spoken else None)
+    name = name or label(value.get("name"))
     content = first(value, ("content", "parts", "contents", "text"))
     if role == "tool":
         return _read_tool_message(value, content, name)
@@ -317,8 +318,7 @@ def _calls_beside(value: Mapping[str, Any], parts: list[Part]) -> list[ToolCallP
 
 
 def _read_tool_message(value: Mapping[str, Any], content: Any, name: str | None) -> tuple[Message, ...]:
-    call_id = first(value, ("tool_call_id", "toolCallId", "call_id", "tool_use_id"))
-    call_id = str(call_id) if isinstance(call_id, (str, int)) and call_id != "" else None
+    call_id = label(first(value, ("tool_call_id", "toolCallId", "call_id", "tool_use_id")))
     if call_id is None and is_definition(content):
         return ()
     if isinstance(content, list) and content and any(_is_result(item) for item in content):
@@ -326,7 +326,8 @@ def _read_tool_message(value: Mapping[str, Any], content: Any, name: str | None)
         return (_message("tool", parts, unread, name=name),)
     body = {"content": content, "status": value.get("status"), "is_error": value.get("is_error")}
     response = tool_response(body, name=name, call_id=call_id)
-    media = [part for part in parts_of(content)[0] if part.type in ("uri", "blob")] if content else []
+    shown = isinstance(content, str) or (isinstance(content, list) and isinstance(response.response, str))
+    media = [part for part in parts_of(content)[0] if part.type in ("uri", "blob")] if shown else []
     return (_message("tool", [response, *media], [], name=name),)
 
 
