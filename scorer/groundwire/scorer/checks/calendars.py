@@ -2,7 +2,7 @@
 
 from .vocabulary import words
 
-__all__ = ["MONTHS", "WEEKDAYS"]
+__all__ = ["MONTHS", "WEEKDAYS", "is_month"]
 
 _NAMES = (
     "january januar jänner janvier enero gennaio janeiro januari январь января styczeń stycznia",
@@ -45,3 +45,18 @@ WEEKDAYS = words(
     "domenica segunda terça quarta quinta sexta maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"
 )
 """Names of weekdays, in lower case."""
+
+_ALSO_WORDS = {
+    "set": ("it", "pt"),
+    "out": ("pt",),
+    "ago": ("es", "it", "pt"),
+    "gen": ("it",),
+    "mag": ("it",),
+    "lug": ("it",),
+    "mart": ("nl",),
+}
+
+
+def is_month(name: str, language: str) -> bool:
+    """False for a short form that is an everyday word in the text's language ("set" and "out" in English)."""
+    return name not in _ALSO_WORDS or language.partition("-")[0].lower() in _ALSO_WORDS[name]

@@ -1,5 +1,6 @@
 """Contradiction: the evidence gives another value for the very thing a claim gives a value for."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -17,13 +18,17 @@ NEAREST = 8
 COVERED = 0.6
 """Least share of a claim's content words that a sentence of the evidence must have to speak of the same thing."""
 MOST_PLACES = 4_000
-"""Most places in prose whose sentences are compared."""
+"""Most places in prose whose sentences are known."""
+MOST_COMPARED = 200
+"""Most places that one word leads to."""
 
 _TOKEN = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"[.!?;。！？](?=\s|$)|\n")
 _STOP = words(
-    "the and for with that this from are was were has have had its his her their your our you she they not but can will "
-    "there which who what when been about over more than into per all any one two out only also der die das und ist ein "
+    "the and for with that this from are was were has have had its his her their your our you she they "
+    "not but can will "
+    "there which who what when been about over more than into per all any one two out only also der die "
+    "das und ist ein "
     "eine les des est une los las del una con por per che dal nel van het een voor"
 )
 _GENERIC = words("value values amount number data result date time at on id count")
@@ -45,6 +50,7 @@ class Contradictions:
 
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
+        self._sentences: dict[int, frozenset[str]] = {}
 
     def find(self, item: Item, text: str, others: Iterable[Item]) -> Place | None:
         """The place that gives another value for what an item of a claim's text is a value of, or None.
@@ -73,14 +79,15 @@ class Contradictions:
 
     def _in_prose(self, item: Item, text: str, said: set[str]) -> Place | None:
         claim = _content(_sentence(text, item.start, item.end))
-        if len(claim) < 2:
+        if not claim:
             return None
-        hits: dict[int, int] = {}
-        for word in claim:
-            for number in self._by_word.get(word, ()):
-                hits[number] = hits.get(number, 0) + 1
-        need = max(2, COVERED * len(claim))
-        found = [self._places[number] for number, count in hits.items() if count >= need]
+        need = math.ceil(max(min(2, len(claim)), COVERED * len(claim)))
+        postings = sorted((self._by_word.get(word, []) for word in claim), key=len)
+        if len(postings) < need:
+            return None
+        # Who has `need` of the words has at least one of the rarest that are left when the others are all there.
+        nearest = {number for posting in postings[: len(postings) - need + 1] for number in posting[:MOST_COMPARED]}
+        found = [self._places[number] for number in sorted(nearest) if len(self._around(number) & claim) >= need]
         rivals = [place for place in found if comparable(item, place.item) and place.item.value not in said]
         values = {place.item.value for place in rivals}
         return rivals[0] if len(values) == 1 else None
@@ -106,11 +113,16 @@ class Contradictions:
         words: dict[str, list[int]] = {}
         prose = [number for number, place in enumerate(self._places) if place.leaf.kind in ("prose", "text")]
         for number in prose[:MOST_PLACES]:
-            place = self._places[number]
-            text = place.shown.text
-            for word in _content(_sentence(text, place.item.start, place.item.end)):
+            for word in self._around(number):
                 words.setdefault(word, []).append(number)
         return words
+
+    def _around(self, number: int) -> frozenset[str]:
+        """The content words of the sentence in which a place stands."""
+        if number not in self._sentences:
+            place = self._places[number]
+            self._sentences[number] = _content(_sentence(place.shown.text, place.item.start, place.item.end))
+        return self._sentences[number]
 
 
 def _key_words(key: str) -> tuple[str, ...]:
@@ -166,5 +178,5 @@ def _sentence(text: str, start: int, end: int) -> str:
     return before[cuts[-1] if cuts else 0 :] + " " + text[end : after.start() if after else high]
 
 
-def _content(text: str) -> set[str]:
-    return {word for word in name_words(text) if len(word) > 2 and word not in _STOP and not word[0].isdigit()}
+def _content(text: str) -> frozenset[str]:
+    return frozenset(word for word in name_words(text) if len(word) > 2 and word not in _STOP and not word[0].isdigit())

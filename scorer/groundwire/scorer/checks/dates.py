@@ -5,70 +5,67 @@ A normal form is a date (`2024-05-03`), a date without year (`--05-03`) or day (
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 
-from .calendars import MONTHS
+from .calendars import MONTHS, is_month
 from .folding import GAP
 from .items import Item
 
 __all__ = ["read_dates"]
 
-_NAME = r"(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
-_DAY = r"\d{1,2}"
 _YEAR = r"(?:1\d|20|21)\d{2}"
-_ORDINAL = rf"(?:{GAP}(?:st|nd|rd|th|er|º|ª|\.º)(?![a-z])|\.)?"
 _TIME = r"(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
 _ZONE = r"(?:Z(?![A-Za-z])|[+-](?:0\d|1[0-4]):?[0-5]\d(?!\d)|(?:[ ](?:UTC|GMT)(?![A-Za-z])))"
 _MERIDIEM = rf"{GAP}(?:a\.?{GAP}m\.?|p\.?{GAP}m\.?)(?![A-Za-z])"
-_OF = rf"(?:{GAP}(?:,|of|de|del|d'|do|den|of the)?{GAP})"
 
-_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
-    for name, pattern in (
+_PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
+    (name, needed, re.compile(pattern, re.IGNORECASE))
+    for name, needed, pattern in (
         (
             "iso",
+            "-",
             rf"(?<![\w.])(?P<y>{_YEAR})-(?P<m>\d{{2}})-(?P<d>\d{{2}})"
             rf"(?:(?:T|[ ])(?P<t>{_TIME})(?P<z>{_ZONE})?)?(?![\d-])",
         ),
-        ("iso", rf"(?<![\w./])(?P<y>{_YEAR})/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
+        ("iso", "/", rf"(?<![\w./])(?P<y>{_YEAR})/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
         (
             "cjk",
-            rf"(?:(?P<y>(?<!\d)(?:\d{{4}})){GAP}[年년]{GAP})?(?P<m>(?<!\d)\d{{1,2}}){GAP}[月월]"
-            rf"(?:{GAP}(?P<d>\d{{1,2}}){GAP}[日号號일])?|(?P<y2>(?<!\d)\d{{4}}){GAP}[年년](?![\d间間])",
+            "月월",
+            rf"(?:(?P<y>(?<!\d)\d{{4}}){GAP}[年년]{GAP})?(?P<m>(?<!\d)\d{{1,2}}){GAP}[月월](?!间)"
+            rf"(?:{GAP}(?P<d>\d{{1,2}}){GAP}[日号號일])?",
         ),
-        (
-            "name",
-            rf"(?<![\w.,-])(?P<d>{_DAY}){_ORDINAL}{_OF}(?P<n>{_NAME})(?:{_OF}(?P<y>{_YEAR})(?!\d))?(?![^\W_])",
-        ),
-        (
-            "name",
-            rf"(?<![^\W_])(?P<n>{_NAME}){GAP}(?:the{GAP})?(?P<d>{_DAY})(?:st|nd|rd|th)?(?![\d:.%]\d|\d|{_MERIDIEM})"
-            rf"(?:{GAP},?{GAP}(?P<y>{_YEAR})(?!\d))?(?![^\W_])",
-        ),
-        ("name", rf"(?<![^\W_])(?P<n>{_NAME})(?:{GAP}(?:,|of|de|del|do|')?{GAP})(?P<y>{_YEAR})(?![\d\w])"),
-        ("numeric", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./-])(?P<b>\d{1,2})(?P=s)(?P<y>\d{4})(?![\w/-]|\.\d)"),
-        ("numeric", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./])(?P<b>\d{1,2})(?P=s)(?P<y>\d{2})(?![\w/-]|\.\d)"),
-        ("short", r"(?<![\w./,-])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?![\w.])"),
-        (
-            "time",
-            rf"(?<![\w:.])(?P<t>{_TIME})(?P<ap>{_MERIDIEM})?(?P<z>(?<=\d){_ZONE})?(?![\w:]|\.\d)",
-        ),
-        ("hour", rf"(?<![\w:.,$€£])(?P<h>1[0-2]|0?\d)(?P<ap>{_MERIDIEM})"),
+        ("cjk", "年년", rf"(?P<y>(?<!\d)\d{{4}}){GAP}[年년](?![\d间間])(?P<m>)(?P<d>)"),
+        ("numeric", "./-", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./-])(?P<b>\d{1,2})(?P=s)(?P<y>\d{4})(?![\w/-]|\.\d)"),
+        ("numeric", "./", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./])(?P<b>\d{1,2})(?P=s)(?P<y>\d{2})(?![\w/-]|\.\d)"),
+        ("short", ".", r"(?<![\w./,-])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?![\w.])"),
+        ("time", ":", rf"(?<![\w:.])(?P<t>{_TIME})(?P<ap>{_MERIDIEM})?(?P<z>(?<=\d){_ZONE})?(?![\w:]|\.\d)"),
+        ("hour", "mM", rf"(?<![\w:.,$€£])(?P<h>1[0-2]|0?\d)(?P<ap>{_MERIDIEM})"),
         (
             "hour",
+            "hH",
             rf"(?<![\w:.,$€£])(?P<h>[01]?\d|2[0-4])(?:{GAP}h{GAP}|[.:])(?P<mi>[0-5]\d)(?:{GAP}(?:Uhr|h))?"
             rf"(?!\w|[.,]\d|{GAP}m)",
         ),
-        ("hour", rf"(?<![\w:.,$€£])(?P<h>[01]?\d|2[0-4]){GAP}Uhr(?:{GAP}(?P<mi>[0-5]\d)(?!\d))?"),
+        ("hour", "hH", rf"(?<![\w:.,$€£])(?P<h>[01]?\d|2[0-4]){GAP}Uhr(?:{GAP}(?P<mi>[0-5]\d)(?!\d))?"),
         (
             "hour",
-            rf"(?P<cjk>上午|下午|晚上|早上|凌晨|中午|午前|午後|오전|오후)?{GAP}(?<!\d)(?P<h>[01]?\d|2[0-4]){GAP}[点點時시](?!间|間)"
-            rf"(?:{GAP}(?P<mi>[0-5]?\d){GAP}[分분])?",
+            "点點時时시",
+            rf"(?P<cjk>上午|下午|晚上|早上|凌晨|中午|午前|午後|오전|오후)?{GAP}(?<!\d)(?P<h>[01]?\d|2[0-4]){GAP}"
+            rf"[点點時时시](?!间|間)(?:{GAP}(?P<mi>[0-5]?\d){GAP}[分분])?",
         ),
     )
 )
+"""Name of the form, characters of which the text must have one, and the pattern."""
+_LETTERS = re.compile(r"(?<![^\W_])[^\W\d_]{3,11}(?![^\W\d_])")
+_OF = rf"{GAP}(?:,|of the|of|de|del|d'|do|den|')?{GAP}"
+_DAY_BEFORE = re.compile(rf"(?<![\w.,:-])(\d{{1,2}})(?:{GAP}(?:st|nd|rd|th|er|º|ª|\.º)|\.)?{_OF}\Z", re.IGNORECASE)
+_DAY_AFTER = re.compile(
+    rf"\.?{GAP}(?:the{GAP})?(\d{{1,2}})(?:st|nd|rd|th)?(?![^\W_]|[:.%,]\d|{_MERIDIEM})", re.IGNORECASE
+)
+_YEAR_AFTER = re.compile(rf"\.?{_OF}({_YEAR})(?![^\W_]|[.,:]\d)", re.IGNORECASE)
 _AFTERNOON = frozenset(("下午", "晚上", "午後", "오후"))
+_DIGIT = re.compile(r"\d")
 _POINT_TIME = re.compile(r"\d{1,2}\.\d{2}$")
 _MONTH_FIRST = frozenset(("en", "en-us", "tl", "fil"))
 
@@ -76,22 +73,22 @@ _MONTH_FIRST = frozenset(("en", "en-us", "tl", "fil"))
 def read_dates(text: str, original: str, language: str) -> list[Item]:
     """The dates and times of a folded text, in order; of two readings of one place the longer stands."""
     found: list[Item] = []
-    if not any(character.isdigit() for character in text):
+    if _DIGIT.search(text) is None:
         return found
-    for name, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            values = tuple(dict.fromkeys(_values(name, match, language)))
-            if values:
-                start, end = match.span()
-                while text[end - 1] in " \t\x00" and end > start:
-                    end -= 1
-                while text[start] in " \t\x00":
-                    start += 1
-                found.append(
-                    Item(
-                        kind="date", text=original[start:end], start=start, end=end, value=values[0], others=values[1:]
-                    )
-                )
+    spans: list[tuple[int, int, Iterable[str]]] = list(_named(text, language))
+    for name, needed, pattern in _PATTERNS:
+        if any(character in text for character in needed):
+            spans.extend((*match.span(), _values(name, match, language)) for match in pattern.finditer(text))
+    for start, end, readings in spans:
+        values = tuple(dict.fromkeys(readings))
+        if values:
+            while text[end - 1] in " \t\x00":
+                end -= 1
+            while text[start] in " \t\x00":
+                start += 1
+            found.append(
+                Item(kind="date", text=original[start:end], start=start, end=end, value=values[0], others=values[1:])
+            )
     found.sort(key=lambda item: (item.start, -item.end))
     kept: list[Item] = []
     for item in found:
@@ -100,6 +97,26 @@ def read_dates(text: str, original: str, language: str) -> list[Item]:
         elif item.end - item.start > kept[-1].end - kept[-1].start:
             kept[-1] = item
     return kept
+
+
+def _named(text: str, language: str) -> Iterator[tuple[int, int, Iterable[str]]]:
+    """The dates with a month's name: start, end and value of each."""
+    for word in _LETTERS.finditer(text):
+        name = word.group().lower()
+        month = MONTHS.get(name)
+        if month is None or not is_month(name, language):
+            continue
+        start, end = word.span()
+        before = _DAY_BEFORE.search(text, max(0, start - 14), start)
+        after = _DAY_AFTER.match(text, end) if before is None else None
+        day = before or after
+        year = _YEAR_AFTER.match(text, after.end() if after is not None else end)
+        if day is None and year is None:
+            continue
+        value = _day(year.group(1) if year is not None else None, str(month), day.group(1) if day is not None else None)
+        if value is not None:
+            last = max(match.end() for match in (word, after, year) if match is not None)
+            yield before.start(1) if before is not None else start, last, [value]
 
 
 def _values(name: str, match: re.Match[str], language: str) -> Iterator[str]:
@@ -111,11 +128,7 @@ def _values(name: str, match: re.Match[str], language: str) -> Iterator[str]:
                 time = part.get("t")
                 yield day + (_clock(time) + _offset(part.get("z")) if time else "")
         case "cjk":
-            value = _day(part["y"] or part["y2"], part["m"], part["d"])
-            if value is not None:
-                yield value
-        case "name":
-            value = _day(part.get("y"), str(MONTHS[part["n"].lower().rstrip(".")]), part.get("d"))
+            value = _day(part["y"], part["m"] or None, part["d"] or None)
             if value is not None:
                 yield value
         case "numeric":

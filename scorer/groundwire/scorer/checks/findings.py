@@ -259,16 +259,22 @@ def _quotation(item: Item, index: EvidenceIndex) -> _Citing | None:
 
 def _name(item: Item, index: EvidenceIndex) -> _Citing | None:
     """A name whose words all stand in one block; the quote is the name there, or its longest word."""
-    words = item.value.split(" ")
-    for shown, text in index.texts:
-        of = index.words[shown.block.name]
-        if all(word in of or (word.endswith("s") and word[:-1] in of) or f"{word}s" in of for word in words):
-            for needle in (item.text.lower(), max(words, key=len)):
+    for value in item.values:
+        parts = value.split(" ")
+        for shown, text in index.texts:
+            known = index.words[shown.block.name]
+            if not all(_knows(part, known) for part in parts):
+                continue
+            for needle in (item.text.lower(), max(parts, key=len)):
                 at = text.find(needle)
                 if at >= 0 and len(text) == len(shown.text):
                     return shown.block.name, None, shown.text[at : at + len(needle)]
             return shown.block.name, None, None
     return None
+
+
+def _knows(word: str, known: frozenset[str]) -> bool:
+    return word in known or f"{word}s" in known or (word.endswith("s") and word[:-1] in known)
 
 
 def _literal(needles: list[str], index: EvidenceIndex, item: Item) -> _Citing | None:

@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
+
+from .items import Item
 
 __all__ = ["BARRIER", "GAP", "SKIP", "fold", "mask"]
 
@@ -54,15 +57,13 @@ def _alike(character: str) -> str:
     return character
 
 
-def mask(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with `BARRIER`s over the spans; they are in order and apart."""
-    if not spans:
-        return text
+def mask(text: str, items: Iterable[Item]) -> str:
+    """The text with `BARRIER`s over the items, which are in order and apart."""
     pieces: list[str] = []
     at = 0
-    for start, end in spans:
-        pieces.append(text[at:start])
-        pieces.append(BARRIER * (end - start))
-        at = end
+    for item in items:
+        pieces.append(text[at : item.start])
+        pieces.append(BARRIER * (item.end - item.start))
+        at = item.end
     pieces.append(text[at:])
     return "".join(pieces)

@@ -21,7 +21,7 @@ _WHOLE = re.compile(
     r"|(?<![\w.])[vV]?\d{1,5}(?:\.\d{1,5}){2,4}(?:-?(?:rc|alpha|beta|a|b|dev|post)\.?\d{0,3})?(?![\w]|\.\d)"
     r"|(?<![\w.])[vV]\d{1,5}(?:\.\d{1,5})?(?![\w]|\.\d)"
     # letters and digits mixed, with dashes or underscores between
-    r"|(?<![A-Za-z0-9_\-])#?[A-Za-z0-9_]*[A-Za-z0-9](?:[-_/]?[A-Za-z0-9_]+){0,12}"
+    r"|(?<![A-Za-z0-9_\-])(?<!\d[.,'])(?=[A-Za-z_#/-]{0,80}\d)#?[A-Za-z0-9_]*[A-Za-z0-9](?:[-_/]?[A-Za-z0-9_]+){0,12}"
 )
 _GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _NUMBER_AND_WORD = re.compile(r"(\d+)[-_]?([A-Za-zµ]+)(?:[-_][A-Za-z]+)*")
@@ -32,13 +32,13 @@ _LETTERS_AND_DIGITS = re.compile(r"([A-Za-z]+)(\d+)([kKMB]?)")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
-def read_identifiers(text: str, original: str) -> list[Item]:
+def read_identifiers(text: str, original: str, _language: str) -> list[Item]:
     """The identifiers of a folded text; a number with its unit ("5kg", "3rd", "3-day") is none."""
     items: list[Item] = []
     for found in _WHOLE.finditer(text):
         start, end = found.span()
         word = found.group()
-        if not any(character.isdigit() for character in word):
+        if word.isdigit() and (word[0] != "0" or len(word) == 1):  # a number, as most are
             continue
         while word and word[-1] in "-_/":
             word, end = word[:-1], end - 1

@@ -3,10 +3,9 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 from groundwire.scorer.evidence import Shown, View
@@ -18,14 +17,16 @@ from .folding import BARRIER
 from .identifiers import identifier_keys
 from .items import Item, ItemKind
 from .magnitudes import CURRENCIES
-from .names import name_words
-from .numerals import exact, parse_numeral
+from .names import evidence_words
+from .numerals import LONGEST, canonical, exact, shift
 from .places import Place, split_key
 from .reading import read_values
 from .units import base, key_unit
 
 __all__ = ["EvidenceIndex", "date_keys"]
 
+_BETWEEN = f"\n{BARRIER}\n"
+"""Parts two pieces of evidence that are read in one pass."""
 _CUT_MARK = re.compile(r"[ ]*\[…\d+ characters cut\]")
 _DATE = re.compile(r"(?P<day>(?:\d{4}|-)-\d{2}-\d{2}|\d{4}(?:-\d{2})?)?(?P<time>T[\d:]+)?(?P<zone>Z|[+-][\d:]+)?\Z")
 
@@ -123,9 +124,9 @@ class EvidenceIndex:
         return Contradictions(self.places)
 
     @cached_property
-    def words(self) -> dict[str, set[str]]:
-        """The words of each block, by the block's name, as `name_words` compares them."""
-        return {shown.block.name: set(name_words(shown.text)) for shown in self.shown}
+    def words(self) -> dict[str, frozenset[str]]:
+        """The words of each block, by the block's name, as names are compared."""
+        return {shown.block.name: evidence_words(shown.text) for shown in self.shown}
 
     @cached_property
     def texts(self) -> list[tuple[Shown, str]]:
@@ -137,96 +138,85 @@ class EvidenceIndex:
         if shown.cut or "characters cut]" in text:  # the mark of a cut is no evidence
             text = _CUT_MARK.sub(lambda found: " " * len(found.group()), text)
         leaves, branches = read_leaves(text)
-        leaves = [further for leaf in leaves for further in _unpacked(leaf, branches)]
+        if branches:
+            leaves = [further for leaf in leaves for further in _unpacked(leaf, branches)]
         self.branches.extend(branches)
         self.leaves.extend((leaf, shown) for leaf in leaves)
-        found: list[tuple[Leaf, Item]] = []
-        texts: list[Leaf] = []
-        for leaf in leaves:
-            if leaf.kind == "number":
-                found.append((leaf, _json_number(leaf)))
-            elif leaf.kind != "word":
-                texts.append(leaf)
-        found.extend(_read_texts(texts, self.language))
-        found.sort(key=lambda pair: pair[0].at(pair[1].start))
-        for leaf, item in found:
-            start, end = leaf.at(item.start), leaf.at(item.end)
-            written = text[start:end] if leaf.origins is None else item.text
+        found = [(leaf, _json_number(leaf), 0) for leaf in leaves if leaf.kind == "number"]
+        found.extend(_read_texts([leaf for leaf in leaves if leaf.kind not in ("number", "word")], self.language))
+        places: list[Place] = []
+        for leaf, item, offset in found:
+            start, end = leaf.at(item.start - offset), leaf.at(item.end - offset)
             unit, kind = item.unit, item.kind
-            if unit is None and kind == "number":
-                unit, kind = _unit_of_key(leaf)
-            self.places.append(
-                Place(
-                    item=replace(
-                        item,
-                        kind=kind,
-                        unit=unit,
-                        text=written,
-                        start=start,
-                        end=end,
-                        block=shown.block.name,
-                        path=leaf.path,
-                    ),
-                    leaf=leaf,
-                    shown=shown,
-                )
+            if unit is None and kind == "number" and leaf.branch is not None:
+                unit, kind = _unit_of_key(leaf.key, leaf.branch.unit)
+            evidence = Item(
+                kind=kind,
+                text=item.text,
+                start=start,
+                end=end,
+                value=item.value,
+                unit=unit,
+                others=item.others,
+                hedge=item.hedge,
+                grain=item.grain,
+                loose=item.loose,
+                block=shown.block.name,
+                path=leaf.path,
             )
+            places.append(Place(item=evidence, leaf=leaf, shown=shown))
+        places.sort(key=lambda place: place.item.start)
+        self.places.extend(places)
 
 
-def _read_texts(leaves: list[Leaf], language: str) -> Iterator[tuple[Leaf, Item]]:
-    """Read many texts in one pass; the items' offsets are those in their own leaf's decoded text."""
+def _read_texts(leaves: list[Leaf], language: str) -> Iterator[tuple[Leaf, Item, int]]:
+    """Read many texts in one pass: each item with its leaf and the offset of the leaf's text in what was read."""
     starts: list[int] = []
     at = 0
     for leaf in leaves:
         starts.append(at)
-        at += len(leaf.text) + 3
-    for item in read_values(f"\n{BARRIER}\n".join(leaf.text for leaf in leaves), language=language):
-        index = bisect_right(starts, item.start) - 1
-        leaf, start = leaves[index], item.start - starts[index]
-        end = item.end - starts[index]
-        if end <= len(leaf.text):
-            yield leaf, replace(item, start=start, end=end)
+        at += len(leaf.text) + len(_BETWEEN)
+    for item in read_values(_BETWEEN.join(leaf.text for leaf in leaves), language=language):
+        number = bisect_right(starts, item.start) - 1
+        if item.end - starts[number] <= len(leaves[number].text):
+            yield leaves[number], item, starts[number]
 
 
 def _unpacked(leaf: Leaf, branches: list[Branch]) -> list[Leaf]:
-    """A string that is itself JSON gives its own leaves, under the path of the string."""
-    text = leaf.text.strip()
-    if leaf.kind != "text" or len(text) < 2 or text[0] not in "{[" or text[-1] not in "}]":
+    """A string that is itself JSON gives its own leaves."""
+    if leaf.kind != "text" or len(leaf.text) < 2 or leaf.text.lstrip()[:1] not in ("{", "["):
         return [leaf]
     inner, further = read_leaves(leaf.text)
-    if not further or (len(inner) == 1 and inner[0].kind == "prose"):
+    if not further or further[0].size == 0 or inner[0].kind == "prose":
         return [leaf]
     branches.extend(further)
     for one in inner:
-        origins = [leaf.at(one.at(index)) for index in range(len(one.text) + 1)]
-        one.start, one.end, one.origins, one.path = origins[0], origins[-1], origins, leaf.path
+        one.origins = [leaf.at(one.at(index)) for index in range(len(one.text) + 1)]
+        one.start, one.end, one.outer = one.origins[0], one.origins[-1], leaf
     return inner
 
 
 def _json_number(leaf: Leaf) -> Item:
-    """A JSON number as an item; one whose exponent is beyond reason stays as it is written."""
-    _, _, exponent = leaf.text.lower().partition("e")
-    sign = leaf.text.startswith("-")
-    if len(exponent) > 3 or len(leaf.text) > 400:
-        value = leaf.text
-    else:
-        value = parse_numeral(leaf.text.lstrip("-").replace("E", "e"), "en")[0]
-        value = f"-{value}" if sign and value != "0" else value
-    return Item(kind="number", text=leaf.text, start=0, end=len(leaf.text), value=value)
+    """A JSON number as an item; one that is long beyond reason stays as it is written."""
+    text = leaf.text
+    number, _, exponent = text.lower().partition("e")
+    value = text
+    if len(exponent) <= 3 and len(text) <= LONGEST:
+        whole, _, fraction = number.lstrip("-").partition(".")
+        value = canonical(whole, fraction, negative=number.startswith("-"))
+        if exponent:
+            value = shift(value, int(exponent))
+    return Item(kind="number", text=text, start=0, end=len(text), value=value)
 
 
-def _unit_of_key(leaf: Leaf) -> tuple[str | None, ItemKind]:
-    """The unit that a bare number gets from its key (`temp_c`, `price_usd`, `tax_percent`) or from its neighbour
-    `unit` or `currency`."""
-    if leaf.kind == "prose":
-        return None, "number"
-    names = [leaf.branch.unit] if leaf.branch is not None and leaf.branch.unit and leaf.key != "" else []
-    parts = split_key(leaf.key)
-    if parts and not parts[-1].isdigit():
-        names.append(parts[-1])
-    for name in names:
+@lru_cache(maxsize=4096)
+def _unit_of_key(key: str, neighbour: str) -> tuple[str | None, ItemKind]:
+    """The unit that a bare number gets from its key (`temp_c`, `price_usd`, `tax_percent`) or from what stands beside
+    it under `unit` or `currency`."""
+    parts = split_key(key)
+    for name in (neighbour, parts[-1] if parts else ""):
         low = name.lower()
-        if low in {"percent", "pct", "percentage", "%"}:
+        if low in ("percent", "pct", "percentage", "%"):
             return "%", "number"
         if low in CURRENCIES and len(low) == 3:
             return CURRENCIES[low], "number"

@@ -25,8 +25,10 @@ _CLOSERS = {")": "(", "]": "[", "）": "（", "」": "「"}
 _TRAILING = ".,;:!?'\"*_~…。，；：！？、）」』】》*"
 
 
-def read_emails(text: str, original: str) -> list[Item]:
-    """The e-mail addresses of a folded text; `original` is the same text before folding."""
+def read_emails(text: str, original: str, _language: str) -> list[Item]:
+    """The e-mail addresses of a folded text, in order."""
+    if "@" not in text:
+        return []
     return [
         Item(
             kind="email",
@@ -45,6 +47,8 @@ def read_urls(original: str) -> list[Item]:
     A bare domain name counts where it ends in a well-known top level domain.
     """
     items: list[Item] = []
+    if "." not in original:
+        return items
     at = 0
     for found in sorted([*_URL.finditer(original), *_BARE.finditer(original)], key=lambda match: match.start()):
         if found.start() < at:
@@ -61,9 +65,9 @@ def _trimmed(text: str, start: int, end: int) -> int:
     end = cut if cut > start else end
     while end > start + 1:
         last = text[end - 1]
-        if last in _TRAILING:
-            end -= 1
-        elif last in _CLOSERS and text.count(_CLOSERS[last], start, end) < text.count(last, start, end):
+        if last in _TRAILING or (
+            last in _CLOSERS and text.count(_CLOSERS[last], start, end) < text.count(last, start, end)
+        ):
             end -= 1
         else:
             break

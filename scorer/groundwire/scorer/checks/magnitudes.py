@@ -3,7 +3,7 @@
 from .items import Hedge
 from .vocabulary import words
 
-__all__ = ["CURRENCIES", "CURRENCY_CODES", "HEDGES_AFTER", "HEDGES_BEFORE", "MAGNITUDES", "PERCENT", "magnitude"]
+__all__ = ["CURRENCIES", "HEDGES_AFTER", "HEDGES_BEFORE", "MAGNITUDES", "PERCENT", "magnitude"]
 
 MAGNITUDES: dict[str, int] = {
     word: power
@@ -86,8 +86,6 @@ CURRENCIES: dict[str, str] = {
 """Currency symbols, codes and names, in lower case, and their ISO 4217 code (`KR` for a krone or krona of any country).
 `pounds` alone is a weight as often as money and is read as a weight."""
 
-CURRENCY_CODES = frozenset(CURRENCIES.values()) - {"KR"}
-
 PERCENT = words(
     "% percent per cent pct prozent pourcent pour cent por ciento por cento per cento procent процент процента "
     "процентов percento パーセント 퍼센트"
@@ -105,9 +103,11 @@ _HEDGES: dict[Hedge, str] = {
     "zirka|gegen|schätzungsweise|environ|autour de|à peu près|quelque|unos|unas|alrededor de|aproximadamente|cerca de|"
     "por volta de|più o meno|all'incirca|intorno a|ongeveer|omstreeks|около|примерно|приблизительно|omkring|około|"
     "大约|大約|约|約|およそ|おおよそ|대략|약",
-    "below": "nearly|almost|just under|just below|under|less than|fewer than|close to|up to|knapp|fast|beinahe|weniger als|"
+    "below": "nearly|almost|just under|just below|under|less than|fewer than|close to|up to|knapp|fast|beinahe|"
+    "weniger als|"
     "unter|presque|près de|moins de|casi|menos de|quase|quasi|meno di|bijna|minder dan|почти|менее|近|将近|不到",
-    "above": "over|more than|just over|just above|above|at least|upwards of|über|mehr als|gut|mindestens|plus de|au moins|"
+    "above": "over|more than|just over|just above|above|at least|upwards of|über|mehr als|gut|mindestens|plus de|"
+    "au moins|"
     "más de|al menos|mais de|pelo menos|più di|oltre|almeno|meer dan|ruim|более|больше|超过|超過",
 }
 HEDGES_BEFORE: dict[str, Hedge] = {phrase: hedge for hedge, group in _HEDGES.items() for phrase in group.split("|")}

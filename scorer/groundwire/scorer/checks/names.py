@@ -4,32 +4,42 @@ import re
 import unicodedata
 
 from .calendars import MONTHS, WEEKDAYS
-from .folding import BARRIER
 from .items import Item
 from .vocabulary import words
 
-__all__ = ["name_words", "read_names"]
+__all__ = ["evidence_words", "name_words", "read_names"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’.&-][^\W\d_]+)*\.?")
 _TOKEN = re.compile(r"[^\W_]+")
+_CAMEL_TOKEN = re.compile(r"[^\W\d_]*[a-zß-ÿ][A-ZÀ-Þ][^\W\d_]*")
 _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])")
 _JOINERS = words("of de del della di da do dos das du des la le van von der den zu y e und and et for the & al bin")
-_NO_NAME = words(
-    "a an the this that these those it its he she they we you i your our my his her their there here in on at by for from "
-    "to of with as if when while where what which who how why and or but so yes no not please thank thanks sorry sure "
-    "however also since because after before once all any each every both some most none one two three is are was were be "
-    "has have had do does did will would can could may might should shall let here's there's i'm i've i'll you're you'll "
-    "it's that's based according additionally currently overall finally first second third next then note total order "
-    "orders item items price prices status date time result results summary details information answer question yes ok "
-    "okay great hello hi dear best regards ai json url id api pdf faq ceo usa am pm utc gmt est pst "
-    "der die das ein eine und oder ich sie wir ihr es ist sind le la les un une il elle nous vous je el los las una "
-    "yo usted o os as um uma eu ele ela lo gli i de het een ik u"
+_FUNCTION_WORDS = words(
+    "a an the this that these those it its he she they we you i your our my his her their there here in on at by for "
+    "from to of with as if when while where what which who how why and or but so yes no not please thank thanks sorry "
+    "sure however also since because after before once all any each every both some most none one two three is are was "
+    "were be has have had do does did will would can could may might should shall let based according additionally "
+    "currently overall finally first second third next then yes ok okay great hello hi dear best regards "
+    "per about over "
+    "under during between into until within without both either neither "
+    "der die das ein eine und oder ich sie wir ihr es ist sind im am zum le la les un une il elle nous "
+    "vous je el los las "
+    "una yo usted o os as um uma eu ele ela lo gli i de het een ik u"
 )
+_LABELS = words(
+    "note total order orders item items price prices status date time result results summary details "
+    "information answer "
+    "question ai json url id api pdf faq am pm utc gmt est pst number amount type name size color colour"
+)
+"""Everyday nouns that are written with a capital where they label something."""
+_CONTRACTION = re.compile(r"['’](?:s|d|ll|ve|re|m|t)$")
+_LABEL_END = re.compile(r"[\s\x00]*:")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\r|\ue000>()\[\]\"“”«„•·]|[-–—] ?|\d[.)]|\x00)[\s\x00]*\Z")
 _NOUN_CAPITALS = words("de lb als gsw nds")
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|mit|für|von|auf|wurde|sind|Sie)\b")
 _CAPITALS_HEADING = 0.6
-"""A line of at least three words, of which more than this share is capitalised, is a heading: its capitals name nothing."""
+"""Of a line of three words or more, the share of capitalised ones above which it is a heading, whose capitals name
+nothing."""
 
 
 def read_names(text: str, original: str, language: str) -> list[Item]:
@@ -41,12 +51,10 @@ def read_names(text: str, original: str, language: str) -> list[Item]:
     nouns = language.partition("-")[0].lower() in _NOUN_CAPITALS or len(_GERMAN.findall(text)) >= 2
     items: list[Item] = []
     for start, line in _lines(text):
-        words = list(_WORD.finditer(line))
-        capitals = [word for word in words if word.group()[0].isupper()]
-        heading = (len(words) >= 3 and len(capitals) > _CAPITALS_HEADING * len(words)) or line.rstrip(" \x00").endswith(
-            ":"
-        )
-        for run in _runs(words, line):
+        tokens = list(_WORD.finditer(line))
+        capitals = sum(token.group()[0].isupper() for token in tokens)
+        heading = len(tokens) >= 3 and capitals > _CAPITALS_HEADING * len(tokens)
+        for run in _runs(tokens, line):
             item = _name(run, line, start, original, loose=heading or nouns)
             if item is not None:
                 items.append(item)
@@ -62,12 +70,12 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _runs(words: list[re.Match[str]], line: str) -> list[list[re.Match[str]]]:
+def _runs(tokens: list[re.Match[str]], line: str) -> list[list[re.Match[str]]]:
     """Capitalised words that stand together, with the small words that join them ("Bank of America")."""
     runs: list[list[re.Match[str]]] = []
     open_run: list[re.Match[str]] = []
     pending: list[re.Match[str]] = []
-    for word in words:
+    for word in tokens:
         last = pending[-1] if pending else open_run[-1] if open_run else None
         together = (
             last is not None and line[last.end() : word.start()].strip("\x00") in (" ", "") and last.group()[-1] != "."
@@ -92,34 +100,35 @@ def _runs(words: list[re.Match[str]], line: str) -> list[list[re.Match[str]]]:
 
 def _name(run: list[re.Match[str]], line: str, offset: int, original: str, *, loose: bool) -> Item | None:
     opens = _OPENS_SENTENCE.search(line, 0, run[0].start()) is not None
-    while run and (_plain(run[0].group()) in _NO_NAME or _is_calendar(run[0].group())):
+    label = _LABEL_END.match(line, run[-1].end()) is not None
+    while run and (_plain(run[0].group()) in _FUNCTION_WORDS | _LABELS | _JOINERS or _is_calendar(run[0].group())):
+        label = label or _plain(run[0].group()) in _LABELS
         run, opens = run[1:], False
-    while run and (_plain(run[-1].group()) in _NO_NAME | _JOINERS or _is_calendar(run[-1].group())):
+    while run and (_plain(run[-1].group()) in _FUNCTION_WORDS | _LABELS | _JOINERS or _is_calendar(run[-1].group())):
         run = run[:-1]
-    while run and not run[0].group()[0].isupper():
-        run = run[1:]
     if not run or (len(run) == 1 and len(run[0].group()) < 2):
         return None
     start, end = run[0].start() + offset, run[-1].end() + offset
     if original[end - 1] == ".":
         end -= 1
     text = original[start:end]
-    words = name_words(text)
-    if not words or (BARRIER in text and not words):
+    parts = name_words(text)
+    if not parts:
         return None
-    single = len(run) == 1
     return Item(
         kind="name",
         text=text,
         start=start,
         end=end,
-        value=" ".join(words),
-        loose=loose or (single and (opens or (not text[1:].islower() and len(text) < 3))) or (opens and single),
+        value=" ".join(parts),
+        # A sentence's first word has a capital of its own: "Contact Alice" is found where Alice is.
+        others=(" ".join(parts[1:]),) if opens and len(parts) > 1 else (),
+        loose=loose or (len(run) == 1 and (opens or label)) or _LABEL_END.match(line, end - offset) is not None,
     )
 
 
 def _plain(word: str) -> str:
-    return word.lower().rstrip(".").removesuffix("'s").removesuffix("’s")
+    return _CONTRACTION.sub("", word.lower().rstrip("."))
 
 
 def _is_calendar(word: str) -> bool:
@@ -127,12 +136,20 @@ def _is_calendar(word: str) -> bool:
 
 
 def name_words(text: str) -> tuple[str, ...]:
-    """The words of a text as names are compared: no case, accents, possessive or plural endings; camelCase divided."""
-    words: list[str] = []
-    for token in _TOKEN.findall(_CAMEL.sub(" ", text.replace("'s", "").replace("’s", ""))):
+    """The words of a text as names are compared: no case, no accents, no possessive ending, no joining words."""
+    parts: list[str] = []
+    for token in _TOKEN.findall(text.replace("'s", "").replace("’s", "") if "s" in text else text):
         word = token.casefold()
         if not word.isascii():
             word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
-        if word and (word not in _JOINERS or len(word) > 3):
-            words.append(word)
-    return tuple(words)
+        if word and word not in _JOINERS:
+            parts.append(word)
+    return tuple(parts)
+
+
+def evidence_words(text: str) -> frozenset[str]:
+    """The words of a text that is searched: as `name_words`, and the parts of camelCase words too."""
+    parts = set(name_words(text))
+    for token in set(_CAMEL_TOKEN.findall(text)):
+        parts.update(name_words(_CAMEL.sub(" ", token)))
+    return frozenset(parts)

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .folding import GAP
-from .items import Hedge, Item
-from .magnitudes import CURRENCIES, CURRENCY_CODES, HEDGES_AFTER, HEDGES_BEFORE, PERCENT, magnitude
+from .items import Hedge, Item, ItemKind
+from .magnitudes import CURRENCIES, HEDGES_AFTER, HEDGES_BEFORE, PERCENT, magnitude
 from .numerals import LONGEST, NUMERAL, canonical, exact, parse_numeral, shift, written
 from .units import LONE_LETTERS, UNITS
 
 __all__ = ["read_numbers"]
 
 _NUMBER = re.compile(rf"(?<![A-Za-z_])(?<!\d)({NUMERAL})")
-_SIGN = re.compile(r"(?:^|[\s(\[:=,;/|\x00$€£¥])([-+])[ \x00]?(?:[$€£¥₹][ \x00]*)?\Z")
+_SIGN = re.compile(r"(?:^|[\s(\[:=,;/|\x00$€£¥])([-+])\x00*(?:[$€£¥₹]\x00*)?\Z")
 _BEFORE = re.compile(
     r"(?:(?<![^\W\d_])([A-Za-z]{1,3}[$¥]|[A-Z]{3}|[Rr]s\.?|Fr\.|kr\.?|руб\.?)|([$€£¥₹₽₩₺₪฿₫₴₿]))[ \x00]*\Z"
 )
@@ -22,6 +22,8 @@ _AFTER = re.compile(
     rf"({GAP}-?{GAP})(%|‰|[$€£¥₹₽₩₺₪฿₫₴₿]|°{GAP}[CF](?![^\W\d_])|°|℃|℉|"
     r"[^\W\d_]+[.²³]?(?:/[^\W\d_]+)?(?:[ -][^\W\d_]+[²³]?){0,2}|[''′″\"])"
 )
+_SYMBOLS = frozenset("$€£¥₹₽₩₺₪฿₫₴₿")
+_SIGNED = frozenset("-+\x00") | _SYMBOLS
 _FURTHER = re.compile(rf"{GAP}({NUMERAL})")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|ème|eme|er|e|\.º|\.ª)(?![^\W\d_])")
 _LIST_MARK = re.compile(r"^[\s\x00>#\-+•·]*\(?(\d{1,3})(?:[.)]|\x00?\.)(?=[\s\x00])", re.MULTILINE)
@@ -30,52 +32,56 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _FRACTIONS = {"½": "5", "¼": "25", "¾": "75"}
 
 
-def read_numbers(text: str, language: str) -> list[Item]:
-    """The numbers and quantities of a folded text, in order; a list's own numbering is none."""
+def read_numbers(text: str, original: str, language: str, *, hedges: bool = True) -> list[Item]:
+    """The numbers and quantities of a folded text, in order; a list's own numbering is none.
+
+    Without `hedges` no item tells whether its text announces rounding: of evidence nobody asks.
+    """
     marks = {found.start(1) for found in _LIST_MARK.finditer(text)}
     items: list[Item] = []
+    powers: list[int] = []
     at = 0
     for found in _NUMBER.finditer(text):
         if found.start() < at or found.start() in marks:
             continue
-        item = _read(text, found.start(1), found.end(1), at, language)
+        item, power = _read(text, original, found.span(1), at, language, hedges=hedges)
         at = item.end
         items.append(item)
-    return _spread_ranges(text, items)
+        powers.append(power)
+    return _spread_ranges(text, items, powers)
 
 
-def _read(text: str, start: int, end: int, floor: int, language: str) -> Item:
+def _read(
+    text: str, original: str, span: tuple[int, int], floor: int, language: str, *, hedges: bool
+) -> tuple[Item, int]:
+    """The item whose numeral stands at a span, and the power of ten of its magnitude words."""
+    start, end = span
     numeral = text[start:end]
     values = parse_numeral(numeral, language)
     if end < len(text) and text[end] in _FRACTIONS and "." not in values[0]:
         values = (f"{values[0]}.{_FRACTIONS[text[end]]}",)
         end += 1
-    unit: str | None = None
-    kind = "number"
-    before = _BEFORE.search(text, max(floor, start - 6), start)
-    if before is not None:
-        word = (before.group(1) or before.group(2)).lower()
-        if before.group(2) or (word in CURRENCIES and (CURRENCIES[word] in CURRENCY_CODES or word.startswith("kr"))):
-            unit = CURRENCIES[word]
-    head = before.start() if before is not None and unit else start
-    sign = _SIGN.search(text, max(floor, start - 4), start)
-    negative = sign is not None and sign.group(1) == "-"
+    head, unit = _currency_before(text, start, floor)
+    sign = _SIGN.search(text, max(floor, start - 4), start) if start > floor and text[start - 1] in _SIGNED else None
     if sign is not None:
         head = min(head, sign.start(1))
     values, places, end = _magnify(text, values, end, language, money=unit is not None)
+    kind: ItemKind = "number"
     ordinal = _ORDINAL.match(text, end) if places == 0 and unit is None and "." not in numeral else None
     if ordinal is not None:
         end = ordinal.end()
     else:
-        symbol, symbol_kind, end = _measure(text, end)
-        if symbol is not None and (unit is None or symbol_kind == "number"):
-            unit, kind = (symbol, symbol_kind) if unit is None else (unit, "number")
-    if negative:
+        symbol, symbol_kind, after = _measure(text, end)
+        if unit is not None and symbol_kind == "number":
+            end = after
+        elif unit is None:
+            unit, kind, end = symbol, symbol_kind, after
+    if sign is not None and sign.group(1) == "-":
         values = tuple(canonical(*_split(value), negative=True) for value in values)
-    hedge = _hedge(text, head, end, floor)
-    return Item(
-        kind="unit" if kind == "unit" else "number",
-        text=text[head:end],
+    hedge = _hedge(text, head, end, floor) if hedges else None
+    item = Item(
+        kind=kind,
+        text=original[head:end],
         start=head,
         end=end,
         value=values[0],
@@ -84,6 +90,22 @@ def _read(text: str, start: int, end: int, floor: int, language: str) -> Item:
         hedge=hedge,
         grain=written(values[0].lstrip("-"), numeral, places) if hedge is not None else None,
     )
+    return item, places
+
+
+def _currency_before(text: str, start: int, floor: int) -> tuple[int, str | None]:
+    """Where a currency before a numeral begins, and its code; the numeral's own start and None where there is none."""
+    at = start
+    while at > floor and text[at - 1] in " \x00":
+        at -= 1
+    if at == floor or not (text[at - 1] in _SYMBOLS or text[at - 1].isalpha() or text[at - 1] == "."):
+        return start, None
+    before = _BEFORE.search(text, max(floor, start - 6), start)
+    if before is None:
+        return start, None
+    word = (before.group(1) or before.group(2)).lower()
+    code = CURRENCIES.get(word)
+    return (before.start(), code) if code is not None else (start, None)
 
 
 def _split(value: str) -> tuple[str, str]:
@@ -125,7 +147,7 @@ def _magnitude_at(phrase: str, language: str, *, apart: bool, money: bool) -> tu
     """Length and power of the magnitude word that a phrase begins with, or `(0, None)`."""
     if _CJK.match(phrase):
         for size in (2, 1):
-            power = magnitude(phrase[:size], language)
+            power = magnitude(phrase[:size], language) if size <= len(phrase) else None
             if power is not None:
                 return size, power
         return 0, None
@@ -146,7 +168,7 @@ def _magnitude_at(phrase: str, language: str, *, apart: bool, money: bool) -> tu
     return (len(word), power) if power is not None else (0, None)
 
 
-def _measure(text: str, end: int) -> tuple[str | None, str, int]:
+def _measure(text: str, end: int) -> tuple[str | None, ItemKind, int]:
     """The percent sign, currency or unit after a number: its normal form, the item's kind, and where it ends."""
     after = _AFTER.match(text, end)
     if after is None:
@@ -216,17 +238,20 @@ def _hedge(text: str, start: int, end: int, floor: int) -> Hedge | None:
     return HEDGES_AFTER[after.group(1).lower()] if after is not None else None
 
 
-def _spread_ranges(text: str, items: list[Item]) -> list[Item]:
+def _spread_ranges(text: str, items: list[Item], powers: list[int]) -> list[Item]:
     """In "10-20 million km" the first number too has the magnitude and the unit."""
     for index in range(len(items) - 1):
-        first, second = items[index], items[index + 1]
-        if first.unit is not None or not (between := text[first.end : second.start]).strip() or len(between) > 12:
+        first, second, power = items[index], items[index + 1], powers[index + 1]
+        if second.start - first.end > 12 or powers[index] or (first.unit is not None and power == 0):
             continue
-        if _RANGE.fullmatch(between) is None or (second.unit is None and len(second.value) <= len(second.text)):
+        if first.unit not in (None, second.unit) or _RANGE.fullmatch(text, first.end, second.start) is None:
             continue
-        plain = parse_numeral(re.sub(r"[^\d.,' ]", "", second.text).strip(" .,'") or "0")[0]
-        power = len(second.value.partition(".")[0]) - len(plain.partition(".")[0])
-        others = (first.value, *first.others) if power > 0 else first.others
-        value = shift(first.value, power) if power > 0 else first.value
-        items[index] = replace(first, kind=second.kind, unit=second.unit, value=value, others=others)
+        if power or second.unit is not None:
+            items[index] = replace(
+                first,
+                kind=second.kind,
+                unit=second.unit,
+                value=shift(first.value, power),
+                others=(first.value, *first.others) if power else first.others,
+            )
     return items

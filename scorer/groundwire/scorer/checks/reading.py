@@ -1,5 +1,8 @@
 """Reading: every checkable item of a text, each place read once."""
 
+from collections.abc import Callable
+from functools import partial
+
 from .dates import read_dates
 from .folding import fold, mask
 from .identifiers import read_identifiers
@@ -12,6 +15,9 @@ from .words import read_number_words
 
 __all__ = ["read_items", "read_values"]
 
+_Reader = Callable[[str, str, str], list[Item]]
+"""Reads a folded text; the second argument is the text before folding, the third its language."""
+
 
 def read_items(text: str, *, language: str = "en") -> tuple[Item, ...]:
     """Every number, date, quantity, identifier, address, quotation and name of a text, in order.
@@ -20,7 +26,7 @@ def read_items(text: str, *, language: str = "en") -> tuple[Item, ...]:
     hold other items, which are then read too, names excepted. `language` is a BCP 47 tag: it decides what is
     ambiguous (`1.234`, `03/04/2024`, "billion"); everything else is read in all languages alike.
     """
-    values, rest = _read(text, language)
+    values, rest = _read(text, language, hedges=True)
     quotations = read_quotations(text)
     names = [
         name
@@ -31,47 +37,23 @@ def read_items(text: str, *, language: str = "en") -> tuple[Item, ...]:
 
 
 def read_values(text: str, *, language: str = "en") -> list[Item]:
-    """As `read_items`, without quotations and names: what evidence is indexed by."""
-    return sorted(_read(text, language)[0], key=lambda item: item.start)
+    """As `read_items`, without quotations, names and hedges: what evidence is indexed by. In no order."""
+    return _read(text, language, hedges=False)[0]
 
 
-def _read(text: str, language: str) -> tuple[list[Item], str]:
+def _read(text: str, language: str, *, hedges: bool) -> tuple[list[Item], str]:
     """The items with a value, and the folded text in which they are masked."""
-    items: list[Item] = []
-    folded = fold(text)
-    for found in (read_urls(text), read_emails(folded, text)):
-        fresh = [item for item in found if all(item.end <= other.start or item.start >= other.end for other in items)]
-        items.extend(fresh)
-    items.sort(key=lambda item: item.start)
-    folded = _masked(folded, items)
-    for read in (read_dates, _identifiers, _numbers, _words):
+    items = read_urls(text)
+    folded = mask(fold(text), items)
+    readers: tuple[_Reader, ...] = (
+        read_emails,
+        read_dates,
+        read_identifiers,
+        read_numbers if hedges else partial(read_numbers, hedges=False),
+        read_number_words,
+    )
+    for read in readers:
         found = read(folded, text, language)
-        folded = _masked(folded, found)
+        folded = mask(folded, found)
         items.extend(found)
     return items, folded
-
-
-def _masked(text: str, items: list[Item]) -> str:
-    return mask(text, [(item.start, item.end) for item in items])
-
-
-def _identifiers(folded: str, text: str, _language: str) -> list[Item]:
-    return read_identifiers(folded, text)
-
-
-def _numbers(folded: str, text: str, language: str) -> list[Item]:
-    return [_as_written(item, text) for item in read_numbers(folded, language)]
-
-
-def _words(folded: str, text: str, _language: str) -> list[Item]:
-    return [_as_written(item, text) for item in read_number_words(folded)]
-
-
-def _as_written(item: Item, text: str) -> Item:
-    """The item with the text's own characters in place of the folded ones."""
-    written = text[item.start : item.end]
-    if written == item.text:
-        return item
-    from dataclasses import replace
-
-    return replace(item, text=written)

@@ -22,7 +22,8 @@ _ORDINALS = (
 _ENDINGS = "first second third"
 _ONE = "|".join(f"{_UNITS} {_TENS} {_LARGE} {_ORDINALS} dozen".split())
 _RUN = re.compile(
-    rf"(?<![\w'-])(?:{_ONE})(?:(?:[ ]|-)(?:and[ ])?(?:point[ ])?(?:{_ONE}|{'|'.join(_ENDINGS.split())}))*(?![\w'])",
+    r"(?=[a-zA-Z])(?<![\w'-])(?=[bdefhmnostzBDEFHMNOSTZ])"
+    rf"(?:{_ONE})(?:(?:[ ]|-)(?:and[ ])?(?:point[ ])?(?:{_ONE}|{'|'.join(_ENDINGS.split())}))*(?![\w'])",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[A-Za-z]+|[^A-Za-z]")
@@ -51,8 +52,9 @@ class _Token:
         return False
 
 
-def read_number_words(text: str) -> list[Item]:
-    """The English number words of a folded text. "One", "two" and bare "hundred" are loose: they often count nothing."""
+def read_number_words(text: str, _original: str, _language: str) -> list[Item]:
+    """The English number words of a folded text. "One", "two" and a bare "hundred" are loose: they may "
+    "count nothing."""
     items: list[Item] = []
     for run in _RUN.finditer(text):
         items.extend(_read_run(text, run.start(), run.group()))
