@@ -49,7 +49,7 @@ def test_a_mark_says_how_many_characters_went() -> None:
     assert shown == "abcdefghijabcdefghijabcdefghi […71 characters cut]"
     assert gone == 71
     assert len(shown) == 50
-    assert cut("x" * 1000, 100) == ("x" * 77 + " […923 characters cut]", 923)
+    assert cut("x" * 1000, 100) == ("x" * 78 + " […922 characters cut]", 922)
     assert cut("abcdef", 3) == ("abc", 3)
 
 
