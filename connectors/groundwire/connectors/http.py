@@ -53,6 +53,8 @@ class Answer:
     """By lower-case name."""
     body: Any
     """The decoded JSON; text where it is no JSON; None where it is empty."""
+    size: int = 0
+    """Bytes of the body, decompressed."""
 
     @classmethod
     def of(cls, response: Responded) -> Self:
@@ -61,6 +63,7 @@ class Answer:
             status=response.status_code,
             headers={name.lower(): value for name, value in response.headers.items()},
             body=_decoded(response.content),
+            size=len(response.content),
         )
 
     @property

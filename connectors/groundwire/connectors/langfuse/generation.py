@@ -59,7 +59,7 @@ class Server:
             self._known = replace(self._known, writes=writes)
 
     async def _ask(self) -> Generation:
-        version = await self.version()
+        version = read_version((await self.health()).body.get("version"))
         reads = await self._reads()
         return Generation(
             version=version,
@@ -68,12 +68,12 @@ class Server:
             scores="v2" if reads == "legacy" and version is not None and version < _SCORES_V3_SINCE else "v3",
         )
 
-    async def version(self) -> Version | None:
-        """What `/health` says. Raises `ConfigError` where the host answers it with something else."""
-        answer = await self._wire.get("/health", what="its health", bucket=None, accept=frozenset({404, 503}))
+    async def health(self, *, accept: frozenset[int] = frozenset()) -> Answer:
+        """What `/health` says; no key is needed. Raises `ConfigError` where the host answers with something else."""
+        answer = await self._wire.get("/health", what="its health", bucket=None, accept=accept | {404})
         if answer.status == 404 or not isinstance(answer.body, Mapping):
             raise ConfigError(f"no Langfuse answers at {self._wire.settings.host}; check `host`")
-        return read_version(answer.body.get("version"))
+        return answer
 
     async def _reads(self) -> Reads:
         since = iso(self._wire.now() - timedelta(minutes=1))

@@ -1,15 +1,17 @@
 """One score as Langfuse takes it: always the full payload, because the server merges what is sent under one id."""
 
+import hashlib
 import json
 import math
 import re
+from datetime import datetime
 from typing import Any
 
 from groundwire.connectors.langfuse.settings import Attach
 from groundwire.connectors.langfuse.wire import iso
 from groundwire.connectors.score import Score
 
-__all__ = ["NAME_IN_CONFIGS", "Unsendable", "payload_of", "size_of", "stored_environment"]
+__all__ = ["NAME_IN_CONFIGS", "Unsendable", "event_id", "payload_of", "size_of", "stored_environment"]
 
 NAME_IN_CONFIGS = re.compile(r"[A-Za-z0-9_.()\- ]{1,35}")
 """The names that a score configuration can have."""
@@ -61,6 +63,17 @@ def payload_of(score: Score, *, attach: Attach, config_id: str | None = None) ->
     if size_of(sent) > _LARGEST:
         raise Unsendable("the score with its comment and metadata is too large for Langfuse (900 kB)")
     return sent
+
+
+def event_id(score_id: str, now: datetime) -> str:
+    """An id for an ingestion event, in a UUID's form, unique and rising with time.
+
+    All events of a score have the same timestamp, the target's: whatever else the server orders them by, the last one
+    sent comes last.
+    """
+    millis = f"{int(now.timestamp() * 1000):012x}"
+    drawn = hashlib.sha256(f"{now.isoformat()}\0{score_id}".encode()).hexdigest()
+    return f"{millis[:8]}-{millis[8:]}-7{drawn[:3]}-8{drawn[3:6]}-{drawn[6:18]}"
 
 
 def size_of(payload: dict[str, Any]) -> int:

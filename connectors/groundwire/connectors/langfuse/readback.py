@@ -1,10 +1,9 @@
 """Whether the scores that a server accepted can be read there: an accepting answer says nothing of being stored."""
 
-import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from urllib.parse import quote
 
 from groundwire.connectors.formats.spans import moment
@@ -80,7 +79,7 @@ class ReadBack:
             if record is not None and _holds(record, score.value):
                 visible.append(score.score_id)
                 day = _day(record)
-                if day is not None and day != score.target.start_time.date():
+                if day is not None and day != score.target.start_time.astimezone(UTC).date():
                     misdated.append(score.score_id)
             elif self._expected[score.score_id].again:
                 lost.append(score.score_id)
@@ -101,17 +100,6 @@ class ReadBack:
         """The UTC day under which each of these stands; those that don't are left out."""
         standing = await self._standing(score_ids)
         return {score_id: day for score_id, record in standing.items() if (day := _day(record)) is not None}
-
-    def event_id(self, score_id: str) -> str:
-        """An id for an ingestion event, unique and rising with time.
-
-        The server merges the events of one score in the order of their timestamps, which are all the target's, and
-        then of their ids: the last one sent must come last.
-        """
-        now = self._wire.now()
-        millis = int(now.timestamp() * 1000)
-        drawn = hashlib.sha256(f"{now.isoformat()}\0{score_id}".encode()).hexdigest()
-        return f"{millis:012x}"[:8] + "-" + f"{millis:012x}"[8:] + f"-7{drawn[:3]}-8{drawn[3:6]}-{drawn[6:18]}"
 
     async def _standing(self, score_ids: Sequence[str]) -> dict[str, Mapping[str, object]]:
         found: dict[str, Mapping[str, object]] = {}
@@ -147,4 +135,4 @@ def _holds(record: Mapping[str, object], value: float | str | None) -> bool:
 
 def _day(record: Mapping[str, object]) -> date | None:
     stands = moment(record.get("timestamp"))
-    return None if stands is None else stands.date()
+    return None if stands is None else stands.astimezone(UTC).date()

@@ -10,7 +10,7 @@ from groundwire.connectors.http import Answer, as_error, said
 from groundwire.connectors.langfuse.check import findings
 from groundwire.connectors.langfuse.configs import ScoreConfigs
 from groundwire.connectors.langfuse.generation import Server, Writes, is_missing_route
-from groundwire.connectors.langfuse.payload import Unsendable, payload_of, size_of
+from groundwire.connectors.langfuse.payload import Unsendable, event_id, payload_of, size_of
 from groundwire.connectors.langfuse.readback import ReadBack, Seen
 from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.connectors.langfuse.wire import PLATFORM, Wire
@@ -143,15 +143,16 @@ class LangfuseSink:
 
     async def _as_events(self, chunk: list[Payload]) -> dict[str, Delivery]:
         """Through `/ingestion`, where the envelope's timestamp becomes the score's on servers that ignore its own."""
-        events = {self._read_back.event_id(payload["id"]): payload for payload in chunk}
+        now = self._wire.now()
+        events = {event_id(payload["id"], now): payload for payload in chunk}
         batch = [
             {
-                "id": event_id,
+                "id": key,
                 "type": "score-create",
                 "timestamp": payload["timestamp"],
-                "body": {key: value for key, value in payload.items() if key != "timestamp"},
+                "body": _undated(payload),
             }
-            for event_id, payload in events.items()
+            for key, payload in events.items()
         ]
         answer = await self._wire.post(
             "/ingestion", {"batch": batch}, what="scores", bucket="ingestion", accept=_REFUSALS
@@ -163,8 +164,8 @@ class LangfuseSink:
         body = answer.body if isinstance(answer.body, Mapping) else {}
         faults = {item.get("id"): item for item in body.get("errors") or [] if isinstance(item, Mapping)}
         done = {}
-        for event_id, payload in events.items():
-            fault = faults.get(event_id)
+        for key, payload in events.items():
+            fault = faults.get(key)
             if fault is None:
                 done |= _delivered([payload])
                 continue
@@ -194,8 +195,7 @@ class LangfuseSink:
                         "upgrade the server to 4.59 or newer",
                     )
                 }
-            body = {key: value for key, value in payload.items() if key != "timestamp"}
-            answer = await self._wire.post("/scores", body, what="a score", accept=_REFUSALS)
+            answer = await self._wire.post("/scores", _undated(payload), what="a score", accept=_REFUSALS)
             return _delivered([payload]) if answer.ok else _refused([payload], answer)
 
         done: dict[str, Delivery] = {}
@@ -236,6 +236,10 @@ async def _create(sdk: "AsyncLangfuseAPI", chunk: list[Payload]) -> Answer:
         errors = [{"message": error.message} for error in raw.data.errors]
         return Answer(status=207, headers=_lowered(raw.headers), body={"error": errors})
     return Answer(status=202, headers=_lowered(raw.headers), body=None)
+
+
+def _undated(payload: Payload) -> Payload:
+    return {key: value for key, value in payload.items() if key != "timestamp"}
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
