@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from groundwire.scorer.checks import EvidenceIndex, run_checks
-from groundwire.scorer.evidence import Block, Shown, View
+from groundwire.scorer.evidence import Block, BlockKind, Shown, View
 
-__all__ = ["DATA", "Flagged", "Rates", "load", "measure"]
+__all__ = ["DATA", "Flagged", "Rates", "answers", "load", "measure", "planted"]
 
 DATA = (
     Path(__file__).parents[2].parent / "shared" / "data" / "agentrx" / "data" / "tau_retail" / "tau_dataset_full.json"
@@ -27,6 +27,8 @@ DATA = (
 NUMBER_KINDS = frozenset(("number", "unit"))
 """The kinds of check that count as a number."""
 _FLAGS = frozenset(("contradicted", "not_found"))
+_KINDS: dict[str, BlockKind] = {"system": "provided", "user": "user", "tool": "tool"}
+_MOVED = str.maketrans("0123456789", "3456789012")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +93,30 @@ def measure(traces: Sequence[dict[str, Any]]) -> Rates:
     return Rates(messages=messages, flagged=tuple(flagged))
 
 
+def planted(traces: Sequence[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """What closure costs: each number of the successful traces' messages that was found or derived is replaced by a
+    wrong one (every digit moved on by three), one at a time.
+
+    Flagged and planted numbers, for `amounts` (with decimals), `large` (20 and more) and `small` whole numbers.
+    """
+    counts = {"amounts": [0, 0], "large": [0, 0], "small": [0, 0]}
+    for trace in traces:
+        if trace["reward"] != 1:
+            continue
+        for _, text, view in answers(trace["traj"]):
+            index = EvidenceIndex.of(view)
+            for check in run_checks(text, index):
+                if check.check != "number" or check.outcome in _FLAGS:
+                    continue
+                wrong = check.text.translate(_MOVED)
+                changed = text[: check.start] + wrong + text[check.end :]
+                after = [one for one in run_checks(changed, index) if one.start == check.start]
+                size = "amounts" if "." in check.text else "large" if abs(float(check.value or 0)) >= 20 else "small"
+                counts[size][1] += 1
+                counts[size][0] += any(one.outcome in _FLAGS for one in after)
+    return {size: (flagged, total) for size, (flagged, total) in counts.items()}
+
+
 def answers(messages: Sequence[dict[str, Any]]) -> Iterator[tuple[int, str, View]]:
     """Each assistant message with text: its index, the text, and all evidence before it."""
     blocks: list[Block] = []
@@ -99,17 +125,19 @@ def answers(messages: Sequence[dict[str, Any]]) -> Iterator[tuple[int, str, View
         if message["role"] == "assistant":
             if content:
                 yield position, content, View(shown=tuple(Shown(block=block, text=block.text) for block in blocks))
-            for call in message.get("tool_calls") or ():
-                blocks.append(Block(name=f"C{position}", kind="provided", text=call["function"]["arguments"]))
+            blocks.extend(
+                Block(name=f"C{position}", kind="provided", text=call["function"]["arguments"])
+                for call in message.get("tool_calls") or ()
+            )
         elif content:
-            kind = "tool" if message["role"] == "tool" else "user" if message["role"] == "user" else "provided"
-            blocks.append(Block(name=f"E{position}", kind=kind, text=content))
+            blocks.append(Block(name=f"E{position}", kind=_KINDS[message["role"]], text=content))
 
 
 def main() -> int:
     """Print the figures, and with `--list` every flagged number."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", nargs="*", metavar="KIND", help="print what was flagged, of these kinds")
+    parser.add_argument("--planted", action="store_true", help="also measure how many planted wrong numbers are caught")
     options = parser.parse_args()
     traces = load()
     if traces is None:
@@ -122,12 +150,13 @@ def main() -> int:
         for kind in ("number", "unit", "date", "identifier", "email", "url", "quotation", "name"):
             print(f"  {kind} {rates.count(successful=successful, kinds=frozenset((kind,)))}", end="")
         print(f"  numbers and units {rates.share(successful=successful):.2%}")
-    if options.list is not None:
-        for flag in rates.flagged:
-            if flag.kind in (options.list or NUMBER_KINDS):
-                print(
-                    f"{flag.successful!s:<5} {flag.task:>3}.{flag.message:<3} {flag.kind:<10} {flag.text!r:<24} {flag.around}"
-                )
+    if options.planted:
+        for size, (flagged, total) in planted(traces).items():
+            print(f"planted wrong numbers, {size}: {flagged} of {total} flagged ({flagged / max(total, 1):.1%})")
+    for flag in rates.flagged if options.list is not None else ():
+        if flag.kind in (options.list or NUMBER_KINDS):
+            where = f"{flag.successful!s:<5} {flag.task:>3}.{flag.message:<3}"
+            print(f"{where} {flag.kind:<10} {flag.text!r:<24} {flag.around}")
     return 0
 
 

@@ -99,8 +99,9 @@ PERCENT = words(
 """What says that a number is a share of a hundred."""
 
 _HEDGES: dict[Hedge, str] = {
-    "around": "about|approximately|approx.|approx|around|roughly|circa|ca.|ca|c.|some|~|≈|≃|estimated|rund|etwa|ungefähr|"
-    "zirka|gegen|schätzungsweise|environ|autour de|à peu près|quelque|unos|unas|alrededor de|aproximadamente|cerca de|"
+    "around": "about|approximately|approx.|approx|around|roughly|circa|ca.|ca|c.|some|~|≈|≃|estimated|rund|etwa|"
+    "ungefähr|zirka|"
+    "gegen|schätzungsweise|environ|autour de|à peu près|quelque|unos|unas|alrededor de|aproximadamente|cerca de|"
     "por volta de|più o meno|all'incirca|intorno a|ongeveer|omstreeks|около|примерно|приблизительно|omkring|około|"
     "大约|大約|约|約|およそ|おおよそ|대략|약",
     "below": "nearly|almost|just under|just below|under|less than|fewer than|close to|up to|knapp|fast|beinahe|"
