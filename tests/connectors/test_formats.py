@@ -32,8 +32,9 @@ def langfuse_rows() -> list[dict[str, Any]]:
             "id": span, "traceId": TRACE_ID, "parentObservationId": parent, "type": kind, "name": name,
             "startTime": f"2026-11-30T19:36:3{second}.000Z", "endTime": f"2026-11-30T19:36:3{second + 1}.000Z",
             "level": "DEFAULT", "statusMessage": "", "environment": "production", "metadata": {"k": "v"},
-            "model": "", "usageDetails": {}, "tags": ["prod"], "userId": "u-1", "sessionId": "s-1", "traceName": "weather",
-            "release": "r1", "version": "", "isRootObservation": parent is None, "updatedAt": "2026-11-30T19:37:00.000Z",
+            "model": "", "usageDetails": {}, "tags": ["prod"], "userId": "u-1", "sessionId": "s-1",
+            "traceName": "weather", "release": "r1", "version": "", "isRootObservation": parent is None,
+            "updatedAt": "2026-11-30T19:37:00.000Z",
             **more,
         }  # fmt: skip
 
@@ -74,12 +75,18 @@ def langsmith_runs() -> list[dict[str, Any]]:
     call = lc("AIMessage", content="", tool_calls=[{"name": "get_weather", "args": {"city": "Paris"}, "id": "c1"}])
     shown = lc("ToolMessage", content='{"temp_c": 18}', tool_call_id="c1", name="get_weather", status="success")
     human = lc("HumanMessage", content=ASKED)
-    common = {"trace_id": RUN_IDS[0], "session_id": "project-1", "status": "success", "error": None, "tags": []}
+    common: dict[str, Any] = {
+        "trace_id": RUN_IDS[0],
+        "session_id": "project-1",
+        "status": "success",
+        "error": None,
+        "tags": [],
+    }
     meta = {"metadata": {"thread_id": "s-1", "k": "v"}}
     return [
         {**common, "id": RUN_IDS[0], "run_type": "chain", "name": "LangGraph", "parent_run_id": None, "tags": ["prod"],
-         "dotted_order": order(1), "start_time": "2026-11-30T19:36:31", "end_time": "2026-11-30T19:36:38", "extra": meta,
-         "inputs": {"messages": [{"type": "human", "content": ASKED}]},
+         "dotted_order": order(1), "start_time": "2026-11-30T19:36:31", "end_time": "2026-11-30T19:36:38",
+         "extra": meta, "inputs": {"messages": [{"type": "human", "content": ASKED}]},
          "outputs": {"messages": [{"type": "human", "content": ASKED}, {"type": "ai", "content": SAID}]}},
         {**common, "id": RUN_IDS[1], "run_type": "llm", "name": "ChatOpenAI", "parent_run_id": RUN_IDS[0],
          "dotted_order": order(1, 2), "start_time": "2026-11-30T19:36:32", "end_time": "2026-11-30T19:36:33",
@@ -88,7 +95,8 @@ def langsmith_runs() -> list[dict[str, Any]]:
         {**common, "id": RUN_IDS[2], "run_type": "tool", "name": "get_weather", "parent_run_id": RUN_IDS[0],
          "dotted_order": order(1, 3), "start_time": "2026-11-30T19:36:33", "end_time": "2026-11-30T19:36:34",
          "inputs": {"city": "Paris"},
-         "outputs": {"output": {"type": "tool", "content": '{"temp_c": 18}', "tool_call_id": "c1", "status": "success"}}},
+         "outputs": {
+             "output": {"type": "tool", "content": '{"temp_c": 18}', "tool_call_id": "c1", "status": "success"}}},
         {**common, "id": RUN_IDS[3], "run_type": "llm", "name": "ChatOpenAI", "parent_run_id": RUN_IDS[0],
          "dotted_order": order(1, 4), "start_time": "2026-11-30T19:36:34", "end_time": "2026-11-30T19:36:35",
          "extra": {"invocation_params": {"model": "gpt-4o"}}, "inputs": {"messages": [[human, call, shown]]},
@@ -208,7 +216,8 @@ VERCEL: dict[str, dict[str, Any]] = {
     PLAN: {
         "ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "gpt-4o",
         "ai.prompt.messages": json.dumps([{"role": "user", "content": [{"type": "text", "text": ASKED}]}]),
-        "ai.response.toolCalls": json.dumps([{"toolCallId": "c1", "toolName": "get_weather", "args": '{"city":"Paris"}'}]),
+        "ai.response.toolCalls": json.dumps(
+            [{"toolCallId": "c1", "toolName": "get_weather", "args": '{"city":"Paris"}'}]),
     },
     TOOL: {
         "ai.operationId": "ai.toolCall", "ai.toolCall.name": "get_weather", "ai.toolCall.id": "c1",
@@ -261,8 +270,9 @@ TRACELOOP: dict[str, dict[str, Any]] = {
         "llm.request.type": "chat", "gen_ai.request.model": "gpt-4o",
         "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": ASKED,
         "gen_ai.prompt.1.role": "assistant", "gen_ai.prompt.1.tool_calls.0.id": "c1",
-        "gen_ai.prompt.1.tool_calls.0.name": "get_weather", "gen_ai.prompt.1.tool_calls.0.arguments": '{"city":"Paris"}',
-        "gen_ai.prompt.2.role": "tool", "gen_ai.prompt.2.tool_call_id": "c1", "gen_ai.prompt.2.content": '{"temp_c": 18}',
+        "gen_ai.prompt.1.tool_calls.0.name": "get_weather",
+        "gen_ai.prompt.1.tool_calls.0.arguments": '{"city":"Paris"}', "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.tool_call_id": "c1", "gen_ai.prompt.2.content": '{"temp_c": 18}',
         "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": SAID,
     },
 }  # fmt: skip
@@ -335,9 +345,9 @@ def read_one(path: Path) -> Trace:
 
 
 @pytest.mark.parametrize("lines", [False, True], ids=["json", "jsonl"])
-@pytest.mark.parametrize("format", FORMATS)
-def test_each_format_tells_the_same_run(format: str, lines: bool, tmp_path: Path) -> None:
-    source, value = FORMATS[format]
+@pytest.mark.parametrize("shape", FORMATS)
+def test_each_format_tells_the_same_run(shape: str, lines: bool, tmp_path: Path) -> None:
+    source, value = FORMATS[shape]
     path = tmp_path / "traces.json"
     records = value if lines and isinstance(value, list) else [value]
     path.write_text("".join(json.dumps(record, indent=None if lines else 2) + "\n" for record in records))

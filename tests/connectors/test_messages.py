@@ -537,7 +537,8 @@ def test_bare_text_is_a_message_of_the_role_asked_for() -> None:
 
 
 def test_nothing_is_no_message() -> None:
-    for nothing in (None, "", [], {}, "[]"):
+    empties: list[Any] = [None, "", [], {}, "[]"]
+    for nothing in empties:
         assert read_messages(nothing, role="assistant") == ()
 
 

@@ -67,13 +67,17 @@ def _opened(path: str | Path, stack: ExitStack) -> TextIO:
         opened: Any = sys.stdin.buffer
     else:
         opened = stack.enter_context(Path(path).open("rb"))  # noqa: SIM115 - the stack closes it
-    binary = opened if hasattr(opened, "peek") else io.BufferedReader(opened)
+    if hasattr(opened, "peek"):
+        binary = opened
+    else:
+        binary = io.BufferedReader(opened)
+        stack.callback(binary.detach)  # standard input is not ours to close
     if binary.peek(2)[:2] == b"\x1f\x8b":
         binary = stack.enter_context(gzip.GzipFile(fileobj=binary))
     head = binary.peek(2)[:2]
     encoding = next((name for mark, name in _BOMS if head == mark), "utf-8-sig")
     text = io.TextIOWrapper(binary, encoding=encoding, errors="replace", newline="")
-    stack.callback(text.detach)  # standard input is not ours to close
+    stack.callback(text.detach)
     return text
 
 
@@ -95,6 +99,7 @@ class _Reading:
         self._format = format
         self._told: dict[str, int] = {}
         self._records = 0
+        self._ids: set[str] = set()
 
     def run(self, stream: TextIO) -> Iterator[Trace | Partition | Rejected | Problem]:
         empty = True
@@ -196,11 +201,16 @@ class _Reading:
         stem = Path(self._name).name.partition(".")[0] or self._name
         try:
             trace = trace_of_conversation(record, origin=f"{self._name}:{line}", fallback_id=f"{stem}:{index}")
+            if trace is not None and trace.trace_id in self._ids:  # the same task again: each run is a trace of its own
+                trace = trace_of_conversation(
+                    record, origin=trace.origin, fallback_id=trace.trace_id, trace_id=f"{trace.trace_id}:{index}"
+                )
         except (ValidationError, RecursionError):
             trace = None
         if trace is None:
             yield from self._tell(line, "conversation", "no message of this conversation can be read")
         else:
+            self._ids.add(trace.trace_id)
             yield trace
 
     def _trace_of_rows(self, source: Format, line: int, rows: list[Any]) -> Iterator[Trace | Problem]:

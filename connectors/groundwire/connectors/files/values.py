@@ -67,7 +67,11 @@ def _value_or_break(window: "_Window", indent: str | None) -> Value | Broken:
 
 
 def _break(window: "_Window", line: int, reason: str, indent: str | None) -> Broken:
-    found = indent is not None and window.skip_to_line_opening(indent)
+    """What broke, once the next value is found that can be read: at the same indent, else at the start of a line."""
+    start = window.line
+    found = window.skip_to_line_opening(indent or "")
+    if found and window.line <= line:  # one record a line: it ran on into the next because it doesn't end
+        return Broken(line=start, reason="the record does not end on its line")
     return Broken(line=line, reason=reason, rest_lost=not found)
 
 
@@ -84,7 +88,7 @@ def _elements(window: "_Window") -> Iterator[Value | Broken]:
         indent = window.indent() if indent is None else indent
         got = _value_or_break(window, indent)
         yield got
-        if isinstance(got, Broken) and got.rest_lost:
+        if isinstance(got, Broken) and (got.rest_lost or indent is None):
             return
     window.advance(1)
 

@@ -13,7 +13,8 @@ __all__ = ["HOLDERS", "holds_conversation", "is_conversation", "trace_of_convers
 
 HOLDERS = ("messages", "traj", "history", "conversation")
 """Keys under which records hold their list of messages."""
-_ID_KEYS = ("trace_id", "task_id", "conversation_id", "thread_id", "id", "question_ID", "question_id", "uuid")
+_ID_KEYS = ("trace_id", "conversation_id", "thread_id", "id", "uuid")
+_TASK_KEYS = ("task_id", "question_ID", "question_id")
 _TIME_KEYS = ("timestamp", "created_at", "createdAt", "time", "create_time")
 _QUESTION_KEYS = ("question", "task", "instruction")
 
@@ -32,10 +33,11 @@ def _held(record: Mapping[str, Any]) -> str | None:
     return next((key for key in HOLDERS if is_conversation(decoded(record.get(key)))), None)
 
 
-def trace_of_conversation(record: Any, *, origin: str, fallback_id: str) -> Trace | None:
+def trace_of_conversation(record: Any, *, origin: str, fallback_id: str, trace_id: str | None = None) -> Trace | None:
     """One trace: its answer is the last assistant text, its only span the call that gave it.
 
-    What follows the answer (a closing user message, a last tool call) is left out and flagged `after_answer`. Times are
+    Its id is `trace_id`, else the record's own, else `fallback_id` (a file's name, a colon and a number). What
+    follows the answer (a closing user message, a last tool call) is left out and flagged `after_answer`. Times are
     the messages' own, else the Unix epoch and one millisecond for each message, flagged `no_times`. None where nothing
     in the record can be read as a message.
     """
@@ -44,7 +46,7 @@ def trace_of_conversation(record: Any, *, origin: str, fallback_id: str) -> Trac
     if not messages:
         return None
     name = nonempty(rest.get("name")) or "conversation"
-    trace_id = _trace_id(rest, fallback_id)
+    trace_id = trace_id or _trace_id(rest, fallback_id)
     answer = next((index for index in range(len(messages) - 1, -1, -1) if _is_answer(messages[index])), len(messages))
     flags = []
     times = [moment(next((item[key] for key in _TIME_KEYS if key in item), None)) for item in held if _is_object(item)]
@@ -98,11 +100,12 @@ def _split(record: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _trace_id(rest: Mapping[str, Any], fallback_id: str) -> str:
-    """The record's own id; a bare number says which file it is of, and its trial."""
+    """The record's own id. A task may be run often, and a number stands in many files: those get the file's name."""
     found = next((value for key in _ID_KEYS if (value := rest.get(key)) not in (None, "")), None)
     if isinstance(found, str):
         return found
-    if not isinstance(found, (int, float)) or isinstance(found, bool):
+    found = next((value for value in (found, *map(rest.get, _TASK_KEYS)) if nonempty(value) is not None), None)
+    if found is None:
         return fallback_id
     trial = rest.get("trial")
     return f"{_stem(fallback_id)}:{found}" + (f":{trial}" if isinstance(trial, int) else "")

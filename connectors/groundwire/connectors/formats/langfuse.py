@@ -1,5 +1,6 @@
 """Langfuse: observation rows (v2), observations of the older endpoints, and traces that hold their observations."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,16 @@ KINDS: dict[str, SpanKind] = {
     "GUARDRAIL": "GUARDRAIL",
 }
 """Observation types as span kinds."""
+_READ = frozenset(
+    "id traceId projectId type name startTime endTime completionStartTime createdAt updatedAt parentObservationId "
+    "isRootObservation input output metadata level statusMessage model providedModelName internalModelId modelId "
+    "modelParameters usageDetails usage costDetails totalCost calculatedTotalCost calculatedInputCost "
+    "calculatedOutputCost inputCost outputCost inputUsage outputUsage totalUsage promptTokens completionTokens "
+    "totalTokens unit inputPrice outputPrice totalPrice usagePricingTierId usagePricingTierName promptId promptName "
+    "promptVersion latency timeToFirstToken timeToCompletion environment version release userId sessionId tags "
+    "traceName bookmarked public trace".split()
+)
+"""What Langfuse is known to send with a row; anything else is kept as an attribute of the span."""
 _CALL_ID_ENDINGS = ("tool.call.id", "tool_call_id", "toolCallId", "tool_call.id")
 
 
@@ -64,7 +75,9 @@ def span_of_row(row: Mapping[str, Any], trace_id: str) -> Span | None:
         attributes["metadata"] = metadata
     if kind == "TOOL" and (call_id := _call_id(metadata)):
         attributes["groundwire.tool_call_id"] = call_id
-    usage = row.get("usageDetails") or row.get("usage")
+    unknown = {key: value for key, value in row.items() if key not in _READ and value is not None}
+    if unknown:
+        attributes |= without_media(unknown)
     return Span(
         span_id=span_id,
         trace_id=trace_id,
@@ -81,9 +94,23 @@ def span_of_row(row: Mapping[str, Any], trace_id: str) -> Span | None:
         output=plain_output,
         tool_name=name if kind == "TOOL" and name else None,
         model=nonempty(row.get("model")) or nonempty(row.get("providedModelName")),
-        usage=dict(usage) if isinstance(usage, Mapping) and usage else None,
+        usage=_usage(row),
         attributes=attributes,
     )
+
+
+def _usage(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Tokens by kind, and `cost` in US dollars where the row has one; what is no finite number is left out."""
+    held = row.get("usageDetails") or row.get("usage")
+    usage = {key: value for key, value in held.items() if _is_finite(value)} if isinstance(held, Mapping) else {}
+    cost = row.get("totalCost") or row.get("calculatedTotalCost")
+    if _is_finite(cost):
+        usage["cost"] = cost
+    return usage if any(usage.values()) else None
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _metadata(value: Any) -> dict[str, Any]:
@@ -112,8 +139,11 @@ def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | 
         return None
     pairs = []
     by_id: dict[str, Mapping[str, Any]] = {}
+    tree_ids, oddities = _rooted(rows)
     for row in rows:
         if (span := span_of_row(row, trace_id)) is not None:
+            if span.span_id in tree_ids:
+                span = span.model_copy(update={"parent_id": tree_ids[span.span_id]})
             pairs.append((span, moment(row.get("updatedAt"))))
             by_id[span.span_id] = row
     spans, repeated = newest(pairs)
@@ -137,8 +167,38 @@ def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | 
         release=_first(sources, "release"),
         version=_first(sources, "version"),
         metadata=_metadata(whole.get("metadata")) or _metadata(roots[0].get("metadata")),
-        flags=(*(("duplicate_span_ids",) if repeated else ()), *tree_flags(spans)),
+        flags=(*(("duplicate_span_ids",) if repeated else ()), *oddities, *tree_flags(spans)),
     )
+
+
+def _rooted(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """The parents to be put in the place of those that exist nowhere, by span id; and flags.
+
+    A row that Langfuse calls a root is one, whatever parent it names. With one root, a row whose parent never came
+    hangs under it (`missing_parents`). Without any, the row that started first is the root (`no_root`): the real one
+    was not sent to this project, or not yet.
+    """
+    ids = {nonempty(row.get("id")): row for row in rows if nonempty(row.get("id")) is not None}
+    orphans = [
+        key for key, row in ids.items() if (parent := nonempty(row.get("parentObservationId"))) and parent not in ids
+    ]
+    if not orphans:
+        return {}, ()
+    parents: dict[str, str | None] = {}
+    roots = [key for key, row in ids.items() if row.get("isRootObservation") is True]
+    roots += [key for key, row in ids.items() if key not in roots and not nonempty(row.get("parentObservationId"))]
+    told = any("isRootObservation" in row for row in rows)
+    if not told and not roots and len({ids[key].get("parentObservationId") for key in orphans}) > 1:
+        roots = list(orphans)  # an older server doesn't say which row is a root: each of these stands alone
+    lost = [key for key in orphans if key not in roots]
+    parents |= {key: None for key in orphans if key in roots}
+    if not roots:
+        first = min(lost, key=lambda key: (str(ids[key].get("startTime")), str(key)))
+        parents |= {key: None if key == first else first for key in lost}
+        return parents, ("no_root",)
+    if lost and len(roots) == 1:
+        parents |= dict.fromkeys(lost, roots[0])
+    return parents, ("missing_parents",) if lost else ()
 
 
 def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
