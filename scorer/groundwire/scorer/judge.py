@@ -75,6 +75,8 @@ class Reply(Generic[T]):
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     """What was learnt at run time: the resolved snapshot, dropped parameters, where an injection was seen, …"""
     exchanges: tuple[Exchange, ...] = ()
+    view: View | None = None
+    """What was shown, where the model's context held less than the view it was asked with; coverage follows it."""
 
 
 class Dimensions(BaseModel):

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StringConstraints, model_validator
 
 from groundwire.scorer.claims import ClaimKind, Label
+from groundwire.scorer.judges.reading import read_items
 
 __all__ = [
     "CLAIMS",
@@ -111,9 +112,14 @@ class LabelItem(_Form):
 
 
 class LabelsForm(_Form):
-    """Labels, not yet read one by one: a bad one must not take the good ones with it."""
+    """Labels, read one by one: a bad one does not take the good ones with it."""
 
     labels: list[dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _some_are_readable(self) -> "LabelsForm":
+        read_items(self.labels, LabelItem)
+        return self
 
 
 class QuoteItem(_Form):
@@ -125,9 +131,14 @@ class QuoteItem(_Form):
 
 
 class QuotesForm(_Form):
-    """Quotes, not yet read one by one."""
+    """Quotes, read one by one."""
 
     quotes: list[dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _some_are_readable(self) -> "QuotesForm":
+        read_items(self.quotes, QuoteItem)
+        return self
 
 
 class ProblemItem(_Form):

@@ -1,0 +1,348 @@
+"""The `llm` judge: any language model behind an OpenAI-compatible endpoint."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+from groundwire.scorer.claims import Claim, DraftClaim, locate
+from groundwire.scorer.errors import ConfigError, GiveUp
+from groundwire.scorer.evidence import View, cut
+from groundwire.scorer.fence import Section, injections
+from groundwire.scorer.judge import (
+    Capability,
+    Dimensions,
+    Failure,
+    Faithfulness,
+    JudgeVersion,
+    Reply,
+    UnsupportedSpan,
+    Verdict,
+)
+from groundwire.scorer.judges.asking import Asking, Tally, TooLong
+from groundwire.scorer.judges.calls import Deadline
+from groundwire.scorer.judges.config import LLMJudgeConfig
+from groundwire.scorer.judges.forms import CLAIMS, FACTS, FAITHFULNESS, PROBE, SPANS, VERDICT
+from groundwire.scorer.judges.labelling import Labelling
+from groundwire.scorer.judges.rendering import render_view, section
+from groundwire.scorer.prices import Price
+from groundwire.scorer.redaction import Hidden, Redaction
+from groundwire.scorer.selection import shrink
+from groundwire.scorer.spend import Account
+
+__all__ = ["ANSWER_CHUNK", "LLMJudge", "answer_tokens", "version_of"]
+
+T = TypeVar("T")
+
+ANSWER_CHUNK = 12_000
+"""Characters of an answer that one call splits into claims."""
+LEAST_CHUNK = 500
+"""Below this an answer that doesn't fit the model is given up."""
+MOST_SHRINKS = 6
+"""Times that a view is halved for a model whose context is too small."""
+VERDICT_TOKENS = 800
+FACTS_TOKENS = 32
+PROBE_TOKENS = 64
+CAPABILITIES: frozenset[Capability] = frozenset(
+    {"split", "label", "quotes", "faithfulness", "classify", "spans", "needs_facts"}
+)
+
+
+def answer_tokens(text: str) -> int:
+    """Room in a reply that repeats an answer in pieces: more than its words take in any script, and the frame."""
+    return 256 + len(text.encode("utf-8", "replace")) * 3 // 5
+
+
+def version_of(config: LLMJudgeConfig, prompt_digest: str) -> JudgeVersion:
+    """The identity of an `llm` judge: what was configured."""
+    parameters: dict[str, Any] = {
+        "endpoint": config.endpoint,
+        "api": config.api,
+        "temperature": config.temperature,
+        "reasoning_effort": config.reasoning_effort,
+        "max_output_tokens": config.max_output_tokens,
+        "language": config.language,
+        "redact": [kind if isinstance(kind, str) else kind.model_dump() for kind in config.redact],
+    }
+    if config.azure is not None:
+        parameters["azure"] = config.azure.model_dump()
+    return JudgeVersion(kind="llm", model=config.model, prompt_digest=prompt_digest, parameters=parameters)
+
+
+@dataclass(kw_only=True)
+class LLMJudge:
+    """Splits, labels, scores and classifies by asking a language model.
+
+    One judge is shared; `bound` gives the view of it that belongs to one partition: its account, its deadline
+    (`partition_seconds` from its first call on) and its stand-ins for what is redacted.
+    """
+
+    config: LLMJudgeConfig
+    asking: Asking
+    version: JudgeVersion
+    account: Account = field(default_factory=Account)
+    redaction: Redaction = field(default_factory=Redaction)
+    _until: float | None = None
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything."""
+        return CAPABILITIES
+
+    @property
+    def price(self) -> Price | None:
+        """What the model costs; None where it isn't known, and then no cap can be kept."""
+        return self.asking.endpoint.calls.price
+
+    def bound(self, account: Account) -> Self:
+        """See `Judge.bound`."""
+        return replace(self, account=account, redaction=Redaction(kinds=self.config.redact), _until=None)
+
+    async def close(self) -> None:
+        """Close the connections; the judge can be used again."""
+        await self.asking.endpoint.close()
+
+    async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:
+        """See `Judge.split`. A long answer is split piece by piece."""
+        tally = self._tally({"question": question, "answer": answer})
+        claims: list[DraftClaim] = []
+        pieces = _pieces(answer, 0, ANSWER_CHUNK)
+        while pieces:
+            start, piece = pieces.pop(0)
+            try:
+                found = await self._split(question, piece, tally)
+            except TooLong:
+                if len(piece) <= LEAST_CHUNK:
+                    return tally.reply(self._too_long())
+                pieces = _pieces(piece, start, len(piece) // 2) + pieces
+                continue
+            if isinstance(found, Failure):
+                return tally.reply(found)
+            claims += [_moved(claim, start) for claim in found]
+        return tally.reply(tuple(claims))
+
+    async def _split(self, question: str, piece: str, tally: Tally) -> list[DraftClaim] | Failure:
+        hidden = self.redaction.hide(piece)
+        sections = [section("QUESTION", question, self.redaction), Section(name="ANSWER", text=hidden.text)]
+        form = await self.asking.ask("claims", CLAIMS, sections, answer_tokens(piece), tally)
+        self._count_redactions(tally)
+        if isinstance(form, Failure):
+            return form
+        placed = [
+            replace(self._restored(claim, hidden), kind=item.kind)
+            for item, claim in zip(form.claims, locate([item.text for item in form.claims], hidden.text), strict=True)
+        ]
+        lost = sum(claim.start is None for claim in placed)
+        if lost:
+            tally.flags.add("claims_not_located")
+            tally.count("claims_not_located", lost)
+        return placed
+
+    async def label(self, question: str, claims: Sequence[DraftClaim], evidence: View) -> Reply[tuple[Claim, ...]]:
+        """See `Judge.label`. The quotes of supported and inferred claims have been looked up."""
+        tally = self._tally({"question": question, "answer": "\n".join(claim.text for claim in claims)}, evidence)
+
+        async def ask(view: View) -> tuple[Claim, ...] | Failure:
+            labelling = Labelling(asking=self.asking, redaction=self.redaction, question=question, tally=tally)
+            return await labelling.label(claims, view)
+
+        return await self._fitted(evidence, ask, tally)
+
+    async def faithfulness(self, question: str, answer: str, evidence: View) -> Reply[Faithfulness]:
+        """See `Judge.faithfulness`."""
+        tally = self._tally({"question": question, "answer": answer}, evidence)
+
+        async def ask(view: View) -> Faithfulness | Failure:
+            sections, hidden = self._about(question, answer, view)
+            form = await self.asking.ask("faithfulness", FAITHFULNESS, sections, VERDICT_TOKENS, tally)
+            if isinstance(form, Failure):
+                return form
+            places = locate([item.text for item in form.problems], hidden.text)
+            claims = tuple(
+                self._claim(claim, hidden, label="hallucinated", type=item.type, reason=item.reason)
+                for item, claim in zip(form.problems, places, strict=True)
+            )
+            return Faithfulness(
+                dimensions=Dimensions(
+                    numeric=form.numeric,
+                    categorical=form.categorical,
+                    no_fabrication=form.no_fabrication,
+                    completeness=form.completeness,
+                ),
+                claims=claims,
+                explanation=self.redaction.show(form.explanation),
+            )
+
+        return await self._fitted(evidence, ask, tally)
+
+    async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
+        """See `Judge.classify`. Of a transcript too long for the model the oldest turns go first."""
+        tally = self._tally({"transcript": transcript, "answer": output})
+        shown = transcript
+        for _ in range(MOST_SHRINKS):
+            try:
+                return tally.reply(await self._classify(shown, output, tally))
+            except TooLong:
+                shown = _tail(transcript, len(shown) // 2)
+                tally.flags.add("context_too_small")
+                tally.notes["transcript_cut"] = len(transcript) - len(shown)
+        return tally.reply(self._too_long())
+
+    async def _classify(self, transcript: str, output: str, tally: Tally) -> Verdict | Failure:
+        hidden = self.redaction.hide(output)
+        sections = [section("RECORD", transcript, self.redaction), Section(name="RESPONSE", text=hidden.text)]
+        form = await self.asking.ask("verdict", VERDICT, sections, VERDICT_TOKENS, tally)
+        self._count_redactions(tally)
+        if isinstance(form, Failure):
+            return form
+        places = locate([item.text for item in form.unsupported], hidden.text)
+        claims = tuple(
+            self._claim(claim, hidden, label="hallucinated", reason=item.reason)
+            for item, claim in zip(form.unsupported, places, strict=True)
+        )
+        return Verdict(label=form.label, explanation=self.redaction.show(form.explanation), claims=claims)
+
+    async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:
+        """See `Judge.spans`. A stretch that doesn't stand in the answer is dropped and counted."""
+        tally = self._tally({"question": question, "answer": answer}, evidence)
+
+        async def ask(view: View) -> tuple[UnsupportedSpan, ...] | Failure:
+            sections, hidden = self._about(question, answer, view)
+            form = await self.asking.ask("spans", SPANS, sections, answer_tokens(answer), tally)
+            if isinstance(form, Failure):
+                return form
+            found: list[UnsupportedSpan] = []
+            places = locate([item.text for item in form.spans], hidden.text)
+            for item, place in zip(form.spans, places, strict=True):
+                if place.start is None or place.end is None:
+                    tally.flags.add("spans_dropped")
+                    tally.count("spans_dropped", 1)
+                    continue
+                start, end = hidden.origin(place.start, place.end)
+                found.append(
+                    UnsupportedSpan(
+                        text=answer[start:end],
+                        start=start,
+                        end=end,
+                        probability=item.probability,
+                        type=item.type,
+                        reason=self.redaction.show(item.reason),
+                    )
+                )
+            return tuple(sorted(found, key=lambda span: (span.start, span.end)))
+
+        return await self._fitted(evidence, ask, tally)
+
+    async def needs_facts(self, request: str) -> Reply[bool]:
+        """See `Judge.needs_facts`. Of a long request the beginning is read."""
+        tally = self._tally({"question": request})
+        sections = [section("REQUEST", cut(request, ANSWER_CHUNK)[0], self.redaction)]
+        try:
+            form = await self.asking.ask("facts", FACTS, sections, FACTS_TOKENS, tally)
+        except TooLong:
+            return tally.reply(self._too_long())
+        return tally.reply(form if isinstance(form, Failure) else form.needs_facts)
+
+    async def probe(self) -> None:
+        """One cheap call that learns what the endpoint takes. Raises `ConfigError` with a line that says what to mend.
+
+        A cap that leaves no room for it is no reason: every judging call is refused by itself then.
+        """
+        tally = self._tally({})
+        try:
+            form = await self.asking.ask("probe", PROBE, [Section(name="PROBE", text="ok")], PROBE_TOKENS, tally)
+        except GiveUp as error:
+            raise ConfigError(str(error)) from None
+        except TooLong:
+            form = self._too_long()
+        if not isinstance(form, Failure) or form.status == "skipped":
+            return
+        if form.reason == "judge_unparsable":
+            raise ConfigError(f"judge: {self.config.model} can't answer in JSON ({form.message}); choose another model")
+        raise ConfigError(f"judge: {form.message or form.reason}; check base_url and model")
+
+    async def _fitted(self, view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally) -> Reply[T]:
+        """Ask with the view, or with as much of it as fits the model's context."""
+        shown = view
+        for _ in range(MOST_SHRINKS):
+            try:
+                outcome = await ask(shown)
+            except TooLong:
+                shown = shrink(shown, 0.5)
+                tally.flags.add("context_too_small")
+            else:
+                self._count_redactions(tally)
+                return tally.reply(outcome, view=None if shown is view else shown)
+        return tally.reply(self._too_long(), view=shown)
+
+    def _about(self, question: str, answer: str, view: View) -> tuple[list[Section], Hidden]:
+        hidden = self.redaction.hide(answer)
+        return [
+            *render_view(view, self.redaction).sections,
+            section("QUESTION", question, self.redaction),
+            Section(name="ANSWER", text=hidden.text),
+        ], hidden
+
+    def _restored(self, claim: DraftClaim, hidden: Hidden) -> DraftClaim:
+        """A claim placed in the redacted answer, placed in the answer itself."""
+        if claim.start is None or claim.end is None:
+            return replace(claim, text=self.redaction.show(claim.text))
+        start, end = hidden.origin(claim.start, claim.end)
+        return replace(claim, text=hidden.original[start:end], start=start, end=end)
+
+    def _claim(self, claim: DraftClaim, hidden: Hidden, *, reason: str, **more: Any) -> Claim:
+        place = self._restored(claim, hidden)
+        return Claim(text=place.text, start=place.start, end=place.end, reason=self.redaction.show(reason), **more)
+
+    def _tally(self, texts: Mapping[str, str], view: View | None = None) -> Tally:
+        """A new tally, with what in these texts seems to address the judge."""
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + self.config.partition_seconds
+        tally = Tally(account=self.account, deadline=Deadline(partition=self._until))
+        shown = {block.block.name: f"{block.arguments}\n{block.text}" for block in view.shown} if view else {}
+        found = injections({**texts, **shown})
+        if found:
+            tally.flags.add("injection_suspected")
+            tally.notes["injection_suspected_in"] = list(found)
+        return tally
+
+    def _count_redactions(self, tally: Tally) -> None:
+        if self.redaction.counts:
+            tally.notes["redacted"] = dict(self.redaction.counts)
+
+    def _too_long(self) -> Failure:
+        return Failure(
+            status="unknown", reason="low_coverage", message=f"{self.config.model}'s context is too small for this text"
+        )
+
+
+_PARAGRAPH = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s*")
+
+
+def _pieces(text: str, offset: int, size: int) -> list[tuple[int, str]]:
+    """The text in pieces of at most `size` characters, cut after a line or sentence where there is one."""
+    pieces: list[tuple[int, str]] = []
+    start = 0
+    while len(text) - start > size:
+        ends = [
+            match.end() for match in _PARAGRAPH.finditer(text, start + size // 2, start + size) if match.end() > start
+        ]
+        end = ends[-1] if ends else start + size
+        pieces.append((offset + start, text[start:end]))
+        start = end
+    if text[start:].strip() or not pieces:
+        pieces.append((offset + start, text[start:]))
+    return pieces
+
+
+def _moved(claim: DraftClaim, offset: int) -> DraftClaim:
+    if claim.start is None or claim.end is None:
+        return claim
+    return replace(claim, start=claim.start + offset, end=claim.end + offset)
+
+
+def _tail(text: str, size: int) -> str:
+    """The end of a text, with a mark for what went before."""
+    gone = len(text) - size
+    return f"[…{gone} characters cut] {text[gone:]}" if gone > 0 else text
