@@ -24,15 +24,21 @@ KINDS: dict[str, SpanKind] = {
     "GUARDRAIL": "GUARDRAIL",
 }
 """Observation types as span kinds."""
+# fmt: off
 _READ = frozenset(
-    "id traceId projectId type name startTime endTime completionStartTime createdAt updatedAt parentObservationId "
-    "isRootObservation input output metadata level statusMessage model providedModelName internalModelId modelId "
-    "modelParameters usageDetails usage costDetails totalCost calculatedTotalCost calculatedInputCost "
-    "calculatedOutputCost inputCost outputCost inputUsage outputUsage totalUsage promptTokens completionTokens "
-    "totalTokens unit inputPrice outputPrice totalPrice usagePricingTierId usagePricingTierName promptId promptName "
-    "promptVersion latency timeToFirstToken timeToCompletion environment version release userId sessionId tags "
-    "traceName bookmarked public trace".split()
+    (
+        "bookmarked", "calculatedInputCost", "calculatedOutputCost", "calculatedTotalCost", "completionStartTime",
+        "completionTokens", "costDetails", "createdAt", "endTime", "environment", "id", "input", "inputCost",
+        "inputPrice", "inputUsage", "internalModelId", "isRootObservation", "latency", "level", "metadata", "model",
+        "modelId", "modelParameters", "name", "output", "outputCost", "outputPrice", "outputUsage",
+        "parentObservationId", "projectId", "promptId", "promptName", "promptTokens", "promptVersion",
+        "providedModelName", "public", "release", "sessionId", "startTime", "statusMessage", "tags",
+        "timeToCompletion", "timeToFirstToken", "totalCost", "totalPrice", "totalTokens", "totalUsage", "trace",
+        "traceId", "traceName", "type", "unit", "updatedAt", "usage", "usageDetails", "usagePricingTierId",
+        "usagePricingTierName", "userId", "version",
+    )
 )
+# fmt: on
 """What Langfuse is known to send with a row; anything else is kept as an attribute of the span."""
 _CALL_ID_ENDINGS = ("tool.call.id", "tool_call_id", "toolCallId", "tool_call.id")
 
@@ -178,7 +184,7 @@ def _rooted(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str | None], t
     hangs under it (`missing_parents`). Without any, the row that started first is the root (`no_root`): the real one
     was not sent to this project, or not yet.
     """
-    ids = {nonempty(row.get("id")): row for row in rows if nonempty(row.get("id")) is not None}
+    ids = {key: row for row in rows if (key := nonempty(row.get("id"))) is not None}
     orphans = [
         key for key, row in ids.items() if (parent := nonempty(row.get("parentObservationId"))) and parent not in ids
     ]
@@ -191,13 +197,13 @@ def _rooted(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str | None], t
     if not told and not roots and len({ids[key].get("parentObservationId") for key in orphans}) > 1:
         roots = list(orphans)  # an older server doesn't say which row is a root: each of these stands alone
     lost = [key for key in orphans if key not in roots]
-    parents |= {key: None for key in orphans if key in roots}
+    parents.update({key: None for key in orphans if key in roots})
     if not roots:
         first = min(lost, key=lambda key: (str(ids[key].get("startTime")), str(key)))
-        parents |= {key: None if key == first else first for key in lost}
+        parents.update({key: None if key == first else first for key in lost})
         return parents, ("no_root",)
     if lost and len(roots) == 1:
-        parents |= dict.fromkeys(lost, roots[0])
+        parents.update(dict.fromkeys(lost, roots[0]))
     return parents, ("missing_parents",) if lost else ()
 
 

@@ -83,6 +83,8 @@ class LegacyTraces:
                     continue
                 given.append(
                     Given(
+                        trace_id=key,
+                        at=began,
                         mark=Mark(trace_id=key, at=began, version=stamp(item)),
                         trace=trace_of(rows, origin=self._project) if rows else None,
                     )
@@ -92,9 +94,11 @@ class LegacyTraces:
     async def rows(self, trace_id: str) -> list[Row]:
         """The observations of a trace as rows, with the trace's own fields; none where it isn't there."""
         answer = await self._get(f"/traces/{quote(trace_id, safe='')}", None)
-        return [] if answer.status == 404 or not isinstance(answer.body, Mapping) else [
-            _with_trace(row, trace_id) for _, row in rows_of(answer.body)
-        ]
+        return (
+            []
+            if answer.status == 404 or not isinstance(answer.body, Mapping)
+            else [_with_trace(row, trace_id) for _, row in rows_of(answer.body)]
+        )
 
     async def of_session(self, session_id: str) -> list[str]:
         """The ids of a session's traces; none where it isn't there."""
@@ -108,9 +112,7 @@ class LegacyTraces:
         return wanted(_head(item, self._project))
 
     async def _get(self, path: str, params: Mapping[str, str | int] | None) -> Answer:
-        answer = await self._wire.get(
-            path, params, what="its traces", bucket="legacy", accept=frozenset({404, 410})
-        )
+        answer = await self._wire.get(path, params, what="its traces", bucket="legacy", accept=frozenset({404, 410}))
         if is_missing_route(answer):
             self._server.forget()
             raise RetryLater("Langfuse no longer offers its older endpoints; asking it again what it offers", after=1)

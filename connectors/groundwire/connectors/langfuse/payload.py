@@ -22,7 +22,7 @@ _LARGEST = 900_000
 """Bytes of one request; the server takes 1 MiB."""
 
 
-class Unsendable(ValueError):
+class Unsendable(ValueError):  # noqa: N818 - it names the score's fault
     """A score that the server would refuse or, worse, store as something else; the message says why."""
 
 

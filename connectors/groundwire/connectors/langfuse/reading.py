@@ -1,4 +1,4 @@
-"""A stretch of a project's history turned into whole traces: `Recent` for what may still change, `Past` for the rest."""
+"""A stretch of time turned into whole traces: `Recent` for what may still change, `Past` for the rest."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -26,6 +26,9 @@ _PAGES_A_CHUNK = 5
 class Given:
     """One trace that was looked at."""
 
+    trace_id: str
+    at: datetime
+    """Where it stands in time."""
     mark: Mark | None
     """None for a trace without a root, which has its own position."""
     trace: Trace | None
@@ -82,11 +85,14 @@ class Bodies:
         whole = group
         if rows is not None:
             whole = by_trace(rows).get(group.trace_id, group)
-        mark = Mark(trace_id=group.trace_id, at=whole.at if rooted else group.at, version=whole.stamp)
+        # a root that came with the rest moves nothing: what lies between is still to be given
+        mark = Mark(trace_id=group.trace_id, at=group.at, version=whole.stamp) if rooted else None
         if rows is None or (rooted and progress.knows(group.trace_id, whole.stamp)):
-            return Given(mark=mark if rooted else None, trace=None)
+            return Given(trace_id=group.trace_id, at=group.at, mark=mark, trace=None)
         return Given(
-            mark=mark if rooted else None,
+            trace_id=group.trace_id,
+            at=group.at,
+            mark=mark,
             trace=trace_of(whole.rows, origin=self.project),
             problems=problems_of(whole.rows),
         )
@@ -178,7 +184,9 @@ class Past:
     async def roots(self, start: datetime, end: datetime, *, most: int | None) -> dict[str, Group] | None:
         """The traces whose root ended in `[start, end)`, by id; None where there are more than `most`."""
         found = await self.bodies.rows.roots(start, end, longest=self.longest, most=most)
-        return None if found is None else by_trace(found)
+        if found is None:
+            return None
+        return {key: group for key, group in by_trace(found).items() if start <= group.at < end}
 
     async def read(
         self, targets: dict[str, Group], start: datetime, end: datetime, *, wanted: Wanted | None, progress: Progress
@@ -191,9 +199,7 @@ class Past:
         expected = max(len(targets), 1) * self.rows_a_trace
         rate = expected / max((end - start).total_seconds(), 1.0)
         whole = len(chosen) >= max(expected / self.bodies.rows.a_page, 1.0)
-        way = reach(
-            {key: group.first for key, group in chosen.items()}, end, rows_per_second=rate, rows_a_request=1000
-        )
+        way = reach({key: group.first for key, group in chosen.items()}, end, rows_per_second=rate, rows_a_request=1000)
         begin = min(start, way.start) if whole and way.start is not None else start
         gathered: dict[str, Group] = {}
         foreign: set[str] = set()

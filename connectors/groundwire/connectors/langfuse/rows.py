@@ -28,6 +28,8 @@ _GOAL = 3_000_000
 _FEW = 25
 """A page this small that is still too much means that the stretch of time is, not the page."""
 _SHORTEST = timedelta(seconds=2)
+_UP = timedelta(microseconds=999)
+"""Langfuse counts in milliseconds: an end within one takes all of it."""
 
 
 @dataclass(kw_only=True)
@@ -147,9 +149,7 @@ class Rows:
         body = {**answer.body, "data": [{**row, TOO_LARGE: True} for row in rows]}
         return Answer(status=answer.status, headers=answer.headers, body=body)
 
-    async def _ask(
-        self, conditions: Sequence[Condition], *, bodies: bool, limit: int, cursor: str | None
-    ) -> Answer:
+    async def _ask(self, conditions: Sequence[Condition], *, bodies: bool, limit: int, cursor: str | None) -> Answer:
         params: dict[str, str | int] = {
             "fields": BODY_FIELDS if bodies else HEAD_FIELDS,
             "limit": limit,
@@ -189,7 +189,7 @@ def between(column: str, start: datetime, end: datetime) -> list[Condition]:
     """`[start, end)` of a time column. Everything stands in `filter`: beside one, query parameters are dropped."""
     return [
         {"type": "datetime", "column": column, "operator": ">=", "value": iso(start)},
-        {"type": "datetime", "column": column, "operator": "<", "value": iso(end)},
+        {"type": "datetime", "column": column, "operator": "<", "value": iso(end + _UP)},
     ]
 
 

@@ -40,6 +40,8 @@ class LangfuseSettings(SourceSettings):
     """Seconds that a trace may last and still be found at its end; longer ones wait for the hourly sweep."""
     rootless_after: float = Field(default=600.0, ge=0, le=86_400)
     """Seconds after its last row at which a trace without a root is read as it is."""
+    expand_metadata: tuple[str, ...] = ()
+    """Metadata keys whose values are read whole: of the others only the first 200 characters reach a filter."""
     in_flight: int = Field(default=4, ge=1, le=64)
     """Requests under way at once."""
     timeout: float = Field(default=60.0, ge=1, le=600)

@@ -163,7 +163,7 @@ class LangfuseSink:
             return _refused(chunk, answer) if len(chunk) == 1 else await self._halved(chunk, self._as_events)
         body = answer.body if isinstance(answer.body, Mapping) else {}
         faults = {item.get("id"): item for item in body.get("errors") or [] if isinstance(item, Mapping)}
-        done = {}
+        done: dict[str, Delivery] = {}
         for key, payload in events.items():
             fault = faults.get(key)
             if fault is None:
