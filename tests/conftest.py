@@ -68,3 +68,13 @@ def _cassette_is_fully_played(request: pytest.FixtureRequest) -> Any:
     yield
     if cassette is not None and request.config.getoption("--record-mode") in (None, "none"):
         assert cassette.all_played, f"only {cassette.play_count} of {len(cassette)} played"
+
+
+@pytest.fixture
+def judge_server() -> Any:
+    """A running scripted judge endpoint with every knob at rest."""
+    from tests.scorer.openai_server import JudgeServer
+
+    server = JudgeServer().start()
+    yield server
+    server.stop()
