@@ -43,7 +43,7 @@ def trace_ids(found: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("holder", ["messages", "traj", "history", "conversation"])
 def test_a_record_holds_its_conversation_under_any_usual_key(holder: str, tmp_path: Path) -> None:
-    record = {"id": "t-7", holder: TALK, "reward": 1.0, "session_id": "s-1"}
+    record: dict[str, Any] = {"id": "t-7", holder: TALK, "reward": 1.0, "session_id": "s-1"}
     (trace,) = read_traces(write(tmp_path / "talks.jsonl", record))
     assert isinstance(trace, Trace)
     assert (trace.trace_id, trace.session_id, trace.conversation) == ("t-7", "s-1", True)

@@ -118,13 +118,18 @@ def cut_session(traces: Iterable[Trace], *, kinds: Sequence[KindRule] = ()) -> P
 def _span_partition(trace: Trace, span: Span) -> Partition:
     return Partition(
         partition_type="span",
-        partition_id=f"{trace.trace_id}:{span.span_id}",
+        partition_id=_span_partition_id(trace.trace_id, span.span_id),
         trace_id=trace.trace_id,
         session_id=trace.session_id,
         target_span_id=span.span_id,
         spans=(span,),
         attributes=_attributes(trace.flags),
     )
+
+
+def _span_partition_id(trace_id: str, span_id: str) -> str:
+    """Span ids are scoped to their trace; those made here say it already."""
+    return span_id if span_id.startswith(f"{trace_id}:") else f"{trace_id}:{span_id}"
 
 
 def _attributes(flags: Iterable[str]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _broken_target(record: Mapping[str, Any]) -> Rejected | None:
     if kind not in get_args(PartitionType) or not isinstance(partition_id, str) or not isinstance(trace_id, str):
         return None
     spans = record.get("spans")
-    ids = {span.get("span_id") for span in spans if isinstance(span, Mapping)} if isinstance(spans, list) else set()
+    ids = {span.get("span_id") for span in spans if isinstance(span, dict)} if isinstance(spans, list) else set()
     if kind != "span" or record.get("target_span_id") in ids:
         return None
     return Rejected(

@@ -30,7 +30,7 @@ def recognise(record: Any) -> Format | None:
     """The format of one record; None where it is in none of them."""
     if isinstance(record, list):
         return "conversation" if is_conversation(record) else None
-    if not isinstance(record, Mapping):
+    if not isinstance(record, dict):
         return None
     if is_canonical(record):
         return "canonical"
@@ -52,7 +52,7 @@ def recognise(record: Any) -> Format | None:
 def _page(record: Mapping[str, Any]) -> list[Any] | None:
     for key in _PAGES:
         rows = record.get(key)
-        if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
             return rows
     return None
 

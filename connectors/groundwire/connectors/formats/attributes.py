@@ -192,7 +192,7 @@ def _event_messages(events: Sequence[Mapping[str, Any]]) -> tuple[list[Any], lis
     for event in events:
         name = event.get("name")
         body = event.get("attributes")
-        if not isinstance(name, str) or not isinstance(body, Mapping):
+        if not isinstance(name, str) or not isinstance(body, dict):
             continue
         if name == "gen_ai.client.inference.operation.details":
             asked += _as_list(decoded(body.get("gen_ai.input.messages")))
@@ -262,6 +262,6 @@ def _documents(attributes: Attributes) -> list[Any]:
     """What a retriever found: `retrieval.documents.0.document.content` and its neighbours."""
     for prefix in ("retrieval.documents", "reranker.output_documents"):
         if held := _list_at(attributes, prefix):
-            found = [unflattened(item) if isinstance(item, Mapping) else item for item in held]
-            return [without_media(item.get("document", item) if isinstance(item, Mapping) else item) for item in found]
+            found = [unflattened(item) if isinstance(item, dict) else item for item in held]
+            return [without_media(item.get("document", item) if isinstance(item, dict) else item) for item in found]
     return []

@@ -26,7 +26,7 @@ def is_conversation(value: Any) -> bool:
 
 def holds_conversation(record: Any) -> bool:
     """Whether a record holds a list of messages under one of `HOLDERS`."""
-    return isinstance(record, Mapping) and _held(record) is not None
+    return isinstance(record, dict) and _held(record) is not None
 
 
 def _held(record: Mapping[str, Any]) -> str | None:
@@ -84,7 +84,7 @@ def trace_of_conversation(record: Any, *, origin: str, fallback_id: str, trace_i
 
 
 def _is_object(item: Any) -> bool:
-    return isinstance(item, Mapping)
+    return isinstance(item, dict)
 
 
 def _is_answer(message: Message) -> bool:

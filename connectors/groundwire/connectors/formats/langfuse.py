@@ -51,7 +51,7 @@ def is_row(record: Mapping[str, Any]) -> bool:
 def is_trace(record: Mapping[str, Any]) -> bool:
     """Whether a record is a trace of the older endpoints with its observations whole (not their ids alone)."""
     held = record.get("observations")
-    return isinstance(held, list) and "id" in record and any(isinstance(row, Mapping) and "type" in row for row in held)
+    return isinstance(held, list) and "id" in record and any(isinstance(row, dict) and "type" in row for row in held)
 
 
 def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
@@ -60,7 +60,7 @@ def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
         yield nonempty(record.get("traceId")), record
     elif is_trace(record):
         whole = {key: value for key, value in record.items() if key not in ("observations", "scores")}
-        held = [row for row in record["observations"] if isinstance(row, Mapping)]
+        held = [row for row in record["observations"] if isinstance(row, dict)]
         for index, row in enumerate(held):
             yield nonempty(record.get("id")), {**row, "trace": whole} if index == 0 else row
 
@@ -108,7 +108,7 @@ def span_of_row(row: Mapping[str, Any], trace_id: str) -> Span | None:
 def _usage(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Tokens by kind, and `cost` in US dollars where the row has one; what is no finite number is left out."""
     held = row.get("usageDetails") or row.get("usage")
-    usage = {key: value for key, value in held.items() if _is_finite(value)} if isinstance(held, Mapping) else {}
+    usage = {key: value for key, value in held.items() if _is_finite(value)} if isinstance(held, dict) else {}
     cost = row.get("totalCost") or row.get("calculatedTotalCost")
     if _is_finite(cost):
         usage["cost"] = cost
@@ -121,12 +121,12 @@ def _is_finite(value: Any) -> bool:
 
 def _metadata(value: Any) -> dict[str, Any]:
     value = decoded(value)
-    return without_media(dict(value)) if isinstance(value, Mapping) else {}
+    return without_media(dict(value)) if isinstance(value, dict) else {}
 
 
 def _call_id(metadata: Mapping[str, Any]) -> str | None:
     attributes = metadata.get("attributes")
-    inside = attributes.items() if isinstance(attributes, Mapping) else ()
+    inside = attributes.items() if isinstance(attributes, dict) else ()
     return next(
         (str(value) for key, value in (*metadata.items(), *inside) if key.endswith(_CALL_ID_ENDINGS) and value), None
     )
@@ -209,7 +209,7 @@ def _rooted(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str | None], t
 
 def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
     found = row.get("trace")
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _has_parent(row: Mapping[str, Any], by_id: Mapping[str, Any]) -> bool:

@@ -47,7 +47,7 @@ def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
             stack += [
                 (child, nonempty(run.get("id")))
                 for child in reversed(children)
-                if isinstance(child, Mapping) and is_run(child)
+                if isinstance(child, dict) and is_run(child)
             ]
 
 
@@ -113,7 +113,7 @@ def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
 def _io(kind: SpanKind, value: Any, role: Role) -> SpanIO:
     """Inputs are a dictionary of arguments; what isn't one was wrapped as `{"output": …}` or `{"input": …}`."""
     value = decoded(value)
-    if isinstance(value, Mapping) and len(value) == 1:
+    if isinstance(value, dict) and len(value) == 1:
         key, inner = next(iter(value.items()))
         if key in ("input", "output") or (kind == "LLM" and isinstance(inner, str)):
             value = inner
@@ -122,17 +122,17 @@ def _io(kind: SpanKind, value: Any, role: Role) -> SpanIO:
 
 def _metadata(run: Mapping[str, Any]) -> dict[str, Any]:
     extra = decoded(run.get("extra"))
-    inside = extra.get("metadata") if isinstance(extra, Mapping) else None
+    inside = extra.get("metadata") if isinstance(extra, dict) else None
     for found in (inside, decoded(run.get("metadata"))):
-        if isinstance(found, Mapping) and found:
+        if isinstance(found, dict) and found:
             return dict(without_media(dict(found)))
     return {}
 
 
 def _model(run: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
     extra = decoded(run.get("extra"))
-    called = extra.get("invocation_params") if isinstance(extra, Mapping) else None
-    called = called if isinstance(called, Mapping) else {}
+    called = extra.get("invocation_params") if isinstance(extra, dict) else None
+    called = called if isinstance(called, dict) else {}
     return (
         nonempty(metadata.get("ls_model_name")) or nonempty(called.get("model")) or nonempty(called.get("model_name"))
     )

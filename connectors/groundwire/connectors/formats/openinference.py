@@ -31,7 +31,7 @@ def is_span(record: Mapping[str, Any]) -> bool:
 
 def _context(record: Mapping[str, Any], key: str) -> str | None:
     context = record.get("context")
-    return hex_id(context.get(key) if isinstance(context, Mapping) else record.get(f"context.{key}"))
+    return hex_id(context.get(key) if isinstance(context, dict) else record.get(f"context.{key}"))
 
 
 def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
@@ -44,7 +44,7 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
     """All attributes under full dotted names; lists of messages and documents stay lists."""
     flat: dict[str, Any] = {}
     held = decoded(record.get("attributes"))
-    if isinstance(held, Mapping):
+    if isinstance(held, dict):
         _flatten(held, "", flat)
     for key, value in record.items():
         if key.startswith("attributes."):
@@ -55,7 +55,7 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
 def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth: int = 0) -> None:
     for key, inner in value.items():
         name = f"{prefix}{key}"
-        if isinstance(inner, Mapping) and inner and depth < 8 and name not in _PLAIN:
+        if isinstance(inner, dict) and inner and depth < 8 and name not in _PLAIN:
             _flatten(inner, f"{name}.", flat, depth + 1)
         elif inner is not None:
             flat[name] = inner
@@ -72,11 +72,11 @@ def _read(record: Mapping[str, Any]) -> OtelSpan | None:
         return None
     status = record.get("status")
     code = record.get("status_code") or (
-        status.get("status_code") or status.get("code") if isinstance(status, Mapping) else status
+        status.get("status_code") or status.get("code") if isinstance(status, dict) else status
     )
-    message = record.get("status_message") or (status.get("description") if isinstance(status, Mapping) else None)
+    message = record.get("status_message") or (status.get("description") if isinstance(status, dict) else None)
     resource = record.get("resource")
-    resource = resource.get("attributes") if isinstance(resource, Mapping) else None
+    resource = resource.get("attributes") if isinstance(resource, dict) else None
     events = decoded(record.get("events"))
     return OtelSpan(
         trace_id=trace_id,
@@ -86,8 +86,8 @@ def _read(record: Mapping[str, Any]) -> OtelSpan | None:
         start_time=start,
         end_time=time_of(record.get("end_time")),
         attributes=_attributes(record),
-        resource=resource if isinstance(resource, Mapping) else {},
-        events=[event for event in events if isinstance(event, Mapping)] if isinstance(events, list) else (),
+        resource=resource if isinstance(resource, dict) else {},
+        events=[event for event in events if isinstance(event, dict)] if isinstance(events, list) else (),
         status=status_of(code),
         status_message=nonempty(message) or "",
         kind=_KINDS.get(str(record.get("span_kind", "")).upper()),

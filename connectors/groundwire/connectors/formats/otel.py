@@ -118,7 +118,7 @@ def _status(span: OtelSpan) -> tuple[SpanStatus, str]:
         for event in span.events:
             if event.get("name") == "exception":
                 details = event.get("attributes")
-                message = details.get("exception.message") if isinstance(details, Mapping) else None
+                message = details.get("exception.message") if isinstance(details, dict) else None
                 return "error", without_media(nonempty(message) or "")[:2_000]
     return span.status, without_media(span.status_message)[:2_000]
 
@@ -167,7 +167,7 @@ def _tags(bags: Sequence[Attributes]) -> tuple[str, ...]:
 def _metadata(attributes: Attributes) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     whole = decoded(attributes.get("metadata"))
-    if isinstance(whole, Mapping):
+    if isinstance(whole, dict):
         metadata.update(whole)
     for key, value in attributes.items():
         for prefix in _METADATA_PREFIXES:

@@ -19,13 +19,13 @@ def is_export(record: Mapping[str, Any]) -> bool:
 
 def _either(record: Any, camel: str, snake: str) -> Any:
     """A field under its JSON name, or the name that some exporters keep from protobuf."""
-    if not isinstance(record, Mapping):
+    if not isinstance(record, dict):
         return None
     return record[camel] if camel in record else record.get(snake)
 
 
 def _maps(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
 def rows_of(record: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
@@ -44,7 +44,7 @@ def plain_attributes(pairs: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    if not isinstance(value, Mapping) or depth > _MAX_NESTING:
+    if not isinstance(value, dict) or depth > _MAX_NESTING:
         return None
     for name in ("stringValue", "string_value", "boolValue", "bool_value"):
         if name in value:
@@ -53,10 +53,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
         if name in value:
             return _number(value[name], whole=name.startswith("int"))
     inner = value.get("arrayValue", value.get("array_value"))
-    if isinstance(inner, Mapping):
+    if isinstance(inner, dict):
         return [_plain(item, depth + 1) for item in _maps(inner.get("values"))]
     inner = value.get("kvlistValue", value.get("kvlist_value"))
-    if isinstance(inner, Mapping):
+    if isinstance(inner, dict):
         return {str(pair.get("key")): _plain(pair.get("value"), depth + 1) for pair in _maps(inner.get("values"))}
     return None
 
@@ -78,7 +78,7 @@ def _read(row: Mapping[str, Any]) -> OtelSpan | None:
     if trace_id is None or span_id is None or start is None:
         return None
     status = span.get("status")
-    status = status if isinstance(status, Mapping) else {}
+    status = status if isinstance(status, dict) else {}
     return OtelSpan(
         trace_id=trace_id,
         span_id=span_id,

@@ -49,7 +49,10 @@ _BARE_MEDIA = ("inlineData", "inline_data", "fileData", "file_data", "image", "v
 
 def first(mapping: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     """The value of the first of the keys that is there and isn't None."""
-    return next((value for key in keys if (value := mapping.get(key)) is not None), None)
+    for key in keys:  # a loop, because it runs many times for each message and a generator takes twice as long
+        if (value := mapping.get(key)) is not None:
+            return value
+    return None
 
 
 def label(value: Any) -> str | None:
@@ -69,14 +72,14 @@ def text_parts(text: str) -> list[Part]:
 
 def is_part(value: Any) -> bool:
     """Whether a value is a content part in some provider's form."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     kind = value.get("type")
     if isinstance(kind, str):
         return kind in _PART_READERS or kind in _SILENT_TYPES or _is_tool_kind(kind)
     if "role" in value:
         return False
-    return any(isinstance(value.get(key), Mapping) for key in (*_WRAPPERS, *_BARE_MEDIA)) or (
+    return any(isinstance(value.get(key), dict) for key in (*_WRAPPERS, *_BARE_MEDIA)) or (
         isinstance(value.get("text"), str) and set(value) <= {"text", "thought", "thoughtSignature"}  # Gemini, Bedrock
     )
 
@@ -89,7 +92,7 @@ def _is_block(value: Any) -> bool:
     if kind in _TEXT_TYPES:
         return isinstance(value.get("text"), str)
     if kind in MEDIA_TYPES:
-        return any(isinstance(value.get(key), (str, Mapping)) for key in ("source", "data", "image_url", "input_audio"))
+        return any(isinstance(value.get(key), (str, dict)) for key in ("source", "data", "image_url", "input_audio"))
     return kind is None or kind == "search_result"
 
 
@@ -109,7 +112,7 @@ def parts_of(content: Any) -> tuple[list[Part], list[str]]:
         if isinstance(packed, list) and packed and all(is_part(item) and "type" in item for item in packed):
             return parts_of(packed)
         return text_parts(content), []
-    if isinstance(content, Mapping):
+    if isinstance(content, dict):
         if is_part(content):
             return _read_part(content)
         return text_parts(as_json(content)), []
@@ -126,7 +129,7 @@ def _read_list(content: list[Any]) -> tuple[list[Part], list[str]]:
     for item in content:
         if isinstance(item, str):
             parts += text_parts(item)
-        elif isinstance(item, Mapping):
+        elif isinstance(item, dict):
             more, missed = _read_part(item)
             parts += more
             unread += missed
@@ -134,7 +137,7 @@ def _read_list(content: list[Any]) -> tuple[list[Part], list[str]]:
 
 
 def _is_typed(item: Any) -> bool:
-    return isinstance(item, Mapping) and isinstance(item.get("type"), str)
+    return isinstance(item, dict) and isinstance(item.get("type"), str)
 
 
 def _read_part(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
@@ -155,12 +158,12 @@ def _read_part(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
 def _read_untyped(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
     for key, what in _WRAPPERS.items():
         inner = part.get(key)
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             if what == "tool_call":
                 return [tool_call(inner)], []
             return ([tool_response(inner)], []) if what == "result" else _read_part(inner)
-    if any(isinstance(part.get(key), Mapping) for key in _BARE_MEDIA):
-        key = next(key for key in _BARE_MEDIA if isinstance(part.get(key), Mapping))
+    if any(isinstance(part.get(key), dict) for key in _BARE_MEDIA):
+        key = next(key for key in _BARE_MEDIA if isinstance(part.get(key), dict))
         return [media_part(part, modality=MEDIA_TYPES.get(key, "unknown"))], []
     if isinstance(text := part.get("text"), str):
         return ([ReasoningPart(content=without_media(text))] if part.get("thought") is True else text_parts(text)), []
@@ -169,7 +172,7 @@ def _read_untyped(part: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
 
 def _read_text(part: Mapping[str, Any]) -> list[Part]:
     text = first(part, ("text", "content", "refusal", "value"))
-    if isinstance(text, Mapping):  # the Assistants API: {"text": {"value": …, "annotations": […]}}
+    if isinstance(text, dict):  # the Assistants API: {"text": {"value": …, "annotations": […]}}
         text = text.get("value")
     return text_parts(text) if isinstance(text, str) else []
 
@@ -177,7 +180,7 @@ def _read_text(part: Mapping[str, Any]) -> list[Part]:
 def _read_reasoning(part: Mapping[str, Any]) -> list[Part]:
     text = first(part, ("thinking", "reasoning", "text", "content", "summary"))
     if isinstance(text, list):
-        pieces = [piece.get("text") if isinstance(piece, Mapping) else piece for piece in text]
+        pieces = [piece.get("text") if isinstance(piece, dict) else piece for piece in text]
         text = "\n".join(piece for piece in pieces if isinstance(piece, str))
     return [ReasoningPart(content=without_media(text))] if isinstance(text, str) and text else []
 
@@ -185,7 +188,7 @@ def _read_reasoning(part: Mapping[str, Any]) -> list[Part]:
 def _read_media(part: Mapping[str, Any]) -> list[Part]:
     kind = str(part.get("type"))
     source = part.get("source")
-    if isinstance(source, Mapping) and source.get("type") in ("text", "content"):  # Anthropic: a document given as text
+    if isinstance(source, dict) and source.get("type") in ("text", "content"):  # Anthropic: a document given as text
         words = source.get("data") if source.get("type") == "text" else source.get("content")
         return parts_of(words)[0]
     return [media_part(part, modality=MEDIA_TYPES[kind])]
@@ -198,10 +201,10 @@ def _read_search_result(part: Mapping[str, Any]) -> list[Part]:
 def tool_call(call: Mapping[str, Any]) -> ToolCallPart:
     """One request for a tool, in any form; arguments that are JSON text become what they say."""
     inner = call.get("tool_call")
-    if isinstance(inner, Mapping):
+    if isinstance(inner, dict):
         call = {**call, **inner}
     function = call.get("function")
-    function = function if isinstance(function, Mapping) else {}
+    function = function if isinstance(function, dict) else {}
     name = label(first(function, ("name",))) or label(first(call, ("name", "toolName", "tool_name", "tool")))
     arguments = first(function, _ARGUMENT_KEYS)
     if arguments is None:
@@ -216,9 +219,9 @@ def tool_call(call: Mapping[str, Any]) -> ToolCallPart:
 def tool_calls(value: Any) -> list[ToolCallPart]:
     """A message's `tool_calls`: a list, one object, or either as JSON text."""
     value = decoded(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         value = [value]
-    return [tool_call(call) for call in value if isinstance(call, Mapping)] if isinstance(value, list) else []
+    return [tool_call(call) for call in value if isinstance(call, dict)] if isinstance(value, list) else []
 
 
 def tool_response(
@@ -227,7 +230,7 @@ def tool_response(
     """One tool result, in any form. Its text is kept as it was shown; content blocks that are all text are joined."""
     body = first(part, _RESPONSE_KEYS)
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") in ("error", "failed")
-    if isinstance(body, Mapping) and isinstance(body.get("type"), str) and set(body) <= {"type", "value"}:
+    if isinstance(body, dict) and isinstance(body.get("type"), str) and set(body) <= {"type", "value"}:
         failed = failed or str(body["type"]).startswith("error")  # Vercel AI SDK 5: {"type": "error-text", "value": …}
         body = body.get("value")
     if part.get("errorText") and body is None:
@@ -247,7 +250,7 @@ def shown_response(body: Any) -> Any:
         texts = [part.content for part in parts if isinstance(part, TextPart)]
         media = [f"[{part.mime_type or part.modality}]" for part in parts if part.type in ("uri", "blob")]
         return "\n".join([*texts, *(mark for mark in media if mark not in "\n".join(texts))])
-    if isinstance(body, list) and body and all(isinstance(item, Mapping) and set(item) == {"json"} for item in body):
+    if isinstance(body, list) and body and all(isinstance(item, dict) and set(item) == {"json"} for item in body):
         body = body[0]["json"] if len(body) == 1 else [item["json"] for item in body]
     if isinstance(body, str):
         return without_media(clean_text(body))
@@ -257,7 +260,7 @@ def shown_response(body: Any) -> Any:
 def _ui_tool(part: Mapping[str, Any], kind: str) -> list[Part]:
     """The AI SDK's own messages: call and result in one part."""
     inner = part.get("toolInvocation") if kind == "tool-invocation" else part
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, dict):
         return []
     name = label(inner.get("toolName")) or kind.removeprefix("tool-")
     call_id = label(first(inner, ("toolCallId", "id")))
@@ -270,7 +273,7 @@ def _ui_tool(part: Mapping[str, Any], kind: str) -> list[Part]:
 
 def _inner(part: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     inner = part.get(key)
-    return inner if isinstance(inner, Mapping) else part
+    return inner if isinstance(inner, dict) else part
 
 
 def is_definition(content: Any) -> bool:
@@ -278,10 +281,10 @@ def is_definition(content: Any) -> bool:
     content = decoded(content, times=1)
     if isinstance(content, list) and content:
         return all(is_definition(item) for item in content)
-    if not isinstance(content, Mapping):
+    if not isinstance(content, dict):
         return False
     function = content.get("function")
-    if content.get("type") == "function" and (isinstance(function, Mapping) or "parameters" in content):
+    if content.get("type") == "function" and (isinstance(function, dict) or "parameters" in content):
         return True
     return "name" in content and any(key in content for key in ("input_schema", "inputSchema")) and len(content) <= 6
 

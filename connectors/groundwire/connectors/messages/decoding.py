@@ -9,22 +9,26 @@ __all__ = ["MAX_DEPTH", "MEDIA_TOKEN", "as_json", "clean_text", "decode_at", "de
 
 MAX_DEPTH = 100
 """Deepest nesting that is read, so that JSON inside JSON stays below the 255 levels at which pydantic stops."""
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_HUGE_NUMBER = re.compile(r"\d[eE]\+?\d{3}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _DATA_URI = re.compile(
     r"data:(?P<mime>[\w.+-]{1,40}\\?/[\w.+-]{1,80})(?:;(?!base64)[\w.+-]+(?:=[^;,\s\"']{0,200})?)*"
     r"(?:;base64,[A-Za-z0-9+/=_%\\-]*|,[^\s\"'<>)\]]*)",
     re.IGNORECASE,
 )
-_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 MEDIA_TOKEN = re.compile(r"@@@langfuseMedia:(?P<body>[^@]{0,500})@@@")
 """Langfuse's reference to media that was taken out of a message: `type=image/png|id=…|source=…`."""
 
 
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite)
+
+
 def clean_text(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 can carry, by U+FFFD; pairs become the character they mean."""
-    if _SURROGATE.search(text) is None:
+    if _encodes(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -51,20 +55,23 @@ def decode_at(text: str, start: int) -> tuple[Any, int]:
         raise
     except ValueError:
         raise ValueError("a number has too many digits") from None
-    if _is_suspect(text, start, end):
+    raw = text[start:end]
+    if "\\ud" in raw or "\\uD" in raw or not _encodes(raw):  # else no lone surrogate can be in it
         value = _cleaned(value)
-    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _depth_exceeds(value):
+    if raw.count("[") + raw.count("{") > MAX_DEPTH and _depth_exceeds(value):
         raise ValueError("the JSON is nested too deep")
     return value, end
 
 
-def _is_suspect(text: str, start: int, end: int) -> bool:
-    """Whether the text may hold a lone surrogate or a number beyond a double's range."""
-    return (
-        _SURROGATE_ESCAPE.search(text, start, end) is not None
-        or _HUGE_NUMBER.search(text, start, end) is not None
-        or (not text.isascii() and _SURROGATE.search(text, start, end) is not None)
-    )
+def _encodes(text: str) -> bool:
+    """Whether a text has no lone surrogate. Trying is many times faster than looking for one."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _depth_exceeds(value: Any) -> bool:
@@ -88,8 +95,6 @@ def _cleaned(value: Any) -> Any:
         return [_cleaned(item) for item in value]
     if isinstance(value, dict):
         return {clean_text(key): _cleaned(item) for key, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return value
 
 

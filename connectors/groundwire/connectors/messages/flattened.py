@@ -50,4 +50,4 @@ def _closed(value: Any) -> Any:
 
 
 def _is_flat(value: Any) -> bool:
-    return isinstance(value, Mapping) and any(isinstance(key, str) and "." in key for key in value)
+    return isinstance(value, dict) and any(isinstance(key, str) and "." in key for key in value)

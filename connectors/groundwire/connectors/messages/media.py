@@ -50,12 +50,12 @@ def media_part(part: Mapping[str, Any], *, modality: str = "unknown") -> UriPart
     size = _size(part)
     for key in _INNER_KEYS:
         inner = part.get(key)
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             mime = mime or _first_text(inner, _MIME_KEYS)
             place = place or _first_text(inner, _PLACE_KEYS)
             size = size or _size(inner)
             for deeper in inner.values():  # OpenInference: image.image.url; Bedrock: image.source.bytes
-                if isinstance(deeper, Mapping):
+                if isinstance(deeper, dict):
                     place = place or _first_text(deeper, _PLACE_KEYS)
                     size = size or _size(deeper)
         elif isinstance(inner, str) and (inner.startswith(("http:", "https:", "data:")) or MEDIA_TOKEN.match(inner)):

@@ -52,7 +52,9 @@ _ROLES: dict[str, Role] = {
     "functionmessage": "tool",
 }
 _FLAT_TYPES = {"human", "ai", "system", "tool", "function", "chat", "AIMessageChunk", "HumanMessageChunk", "developer"}
-_BODY_KEYS = ("content", "parts", "contents", "tool_calls", "toolCalls", "function_call", "text", "reasoning_content")
+_BODY_KEYS = frozenset(
+    ("content", "parts", "contents", "tool_calls", "toolCalls", "function_call", "text", "reasoning_content")
+)
 _HISTORY_KEYS = ("messages", "contents", "chat_history", "input_messages", "output_messages")
 _ITEM_TYPES = {"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning"}
 _MAX_WRAPPERS = 8
@@ -69,15 +71,15 @@ def role_of(name: Any) -> tuple[Role, str | None]:
 
 def is_message(value: Any) -> bool:
     """Whether a value is one message in some producer's form."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     if isinstance(value.get("role"), str):
-        return any(key in value for key in _BODY_KEYS)
+        return not _BODY_KEYS.isdisjoint(value)
     kind = value.get("type")
-    if kind == "constructor" and isinstance(value.get("kwargs"), Mapping):
+    if kind == "constructor" and isinstance(value.get("kwargs"), dict):
         return "content" in value["kwargs"]
     if isinstance(kind, str):
-        if kind in _FLAT_TYPES and ("content" in value or isinstance(value.get("data"), Mapping)):
+        if kind in _FLAT_TYPES and ("content" in value or isinstance(value.get("data"), dict)):
             return True
         return kind in _ITEM_TYPES or (
             kind.endswith(("_call", "_call_output")) and ("id" in value or "call_id" in value)
@@ -99,7 +101,7 @@ def read_messages(value: Any, *, role: Role) -> tuple[Message, ...]:
     if opened is None or opened in ("", [], {}):
         return ()
     said = opened if isinstance(opened, str) or not isinstance(value, str) else value
-    if isinstance(opened, (list, Mapping)) and (is_part(opened) or _has_parts(opened)):
+    if isinstance(opened, (list, dict)) and (is_part(opened) or _has_parts(opened)):
         said = opened
     parts, unread = parts_of(said)
     return (_message(role, parts, unread),) if parts or unread else ()
@@ -119,7 +121,7 @@ def _found(value: Any, role: Role, *, strict: bool, depth: int = 0) -> tuple[Mes
         return ()
     if isinstance(value, list):
         return _found_in_list(value, role, strict=strict, depth=depth)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         if any(isinstance(key, str) and "." in key for key in value):
             value = unflattened(value)
         if is_message(value):
@@ -131,7 +133,7 @@ def _found(value: Any, role: Role, *, strict: bool, depth: int = 0) -> tuple[Mes
 def _found_in_list(value: list[Any], role: Role, *, strict: bool, depth: int) -> tuple[Message, ...]:
     out: list[Message] = []
     for item in value:
-        if isinstance(item, Mapping) and any(isinstance(key, str) and "." in key for key in item):
+        if isinstance(item, dict) and any(isinstance(key, str) and "." in key for key in item):
             item = unflattened(item)
         if is_message(item):
             out += _read_one(item, role)
@@ -141,31 +143,31 @@ def _found_in_list(value: list[Any], role: Role, *, strict: bool, depth: int) ->
                 out.append(_message(_ROLES[item[0].lower()], parts_of(item[1])[0], []))
             else:
                 out += _found_in_list(item, role, strict=strict, depth=depth + 1) if depth < _MAX_WRAPPERS else ()
-        elif isinstance(item, Mapping) and (_is_choice(item) or "generations" in item):
+        elif isinstance(item, dict) and (_is_choice(item) or "generations" in item):
             out += _found_in_object(item, role, strict=strict, depth=depth + 1)
     return tuple(out)
 
 
 def _is_choice(item: Mapping[str, Any]) -> bool:
-    if isinstance(item.get("content"), Mapping) and isinstance(item["content"].get("parts"), list):
+    if isinstance(item.get("content"), dict) and isinstance(item["content"].get("parts"), list):
         return True  # a Gemini candidate
     if isinstance(item.get("text"), str) and ("generation_info" in item or "finish_reason" in item):
         return True  # a completion
-    return any(isinstance(item.get(key), Mapping) for key in ("message", "delta"))
+    return any(isinstance(item.get(key), dict) for key in ("message", "delta"))
 
 
 def _found_in_object(value: Mapping[str, Any], role: Role, *, strict: bool, depth: int) -> tuple[Message, ...]:
     before = _instructions(value)
     for key in _HISTORY_KEYS:
         inner = decoded(value.get(key))
-        if isinstance(inner, (list, Mapping)) and (found := _found(inner, role, strict=strict, depth=depth + 1)):
+        if isinstance(inner, (list, dict)) and (found := _found(inner, role, strict=strict, depth=depth + 1)):
             return (*before, *found)
     for key in ("choices", "candidates", "generations"):
         if isinstance(value.get(key), list):
             return _found_in_list(value[key][:1], "assistant", strict=strict, depth=depth + 1)
     if _is_choice(value):
         return _read_choice(value, depth)
-    if isinstance(value.get("llm"), Mapping):  # OpenInference's attributes
+    if isinstance(value.get("llm"), dict):  # OpenInference's attributes
         return _found_in_object(value["llm"], role, strict=strict, depth=depth + 1) if depth < _MAX_WRAPPERS else ()
     if isinstance(value.get("parts"), list) and all(is_part(part) for part in value["parts"]):
         return _read_one({"role": role, **value}, role)
@@ -175,20 +177,20 @@ def _found_in_object(value: Mapping[str, Any], role: Role, *, strict: bool, dept
 def _instructions(value: Mapping[str, Any]) -> tuple[Message, ...]:
     """The system prompt that stands beside the messages: Anthropic, Gemini, Responses, the AI SDK, OpenTelemetry."""
     given = first(value, ("system", "instructions", "systemInstruction", "system_instruction", "system_instructions"))
-    if isinstance(given, Mapping) and isinstance(given.get("parts"), list):
+    if isinstance(given, dict) and isinstance(given.get("parts"), list):
         given = given["parts"]
-    parts, unread = parts_of(given) if isinstance(given, (str, list, Mapping)) else ([], [])
+    parts, unread = parts_of(given) if isinstance(given, (str, list, dict)) else ([], [])
     return (_message("system", parts, unread),) if parts else ()
 
 
 def _read_choice(value: Mapping[str, Any], depth: int) -> tuple[Message, ...]:
     inner = first(value, ("message", "delta"))
-    if isinstance(inner, Mapping) and (found := _found(inner, "assistant", strict=False, depth=depth + 1)):
+    if isinstance(inner, dict) and (found := _found(inner, "assistant", strict=False, depth=depth + 1)):
         return found
-    if isinstance(inner, Mapping) and any(key in inner for key in _BODY_KEYS):
+    if isinstance(inner, dict) and any(key in inner for key in _BODY_KEYS):
         return _read_one({"role": "assistant", **inner}, "assistant")
     content = value.get("content")
-    if isinstance(content, Mapping):
+    if isinstance(content, dict):
         return _read_one({"role": "assistant", **content}, "assistant")
     parts, unread = parts_of(value.get("text"))
     return (_message("assistant", parts, unread),) if parts else ()
@@ -198,7 +200,7 @@ def _found_in_call(value: Mapping[str, Any], role: Role, *, strict: bool, depth:
     """The rest of what a model call's arguments or reply may look like."""
     for key, of in (("input", "user"), ("output", "assistant"), ("prompt", "user"), ("response", "assistant")):
         inner = decoded(value.get(key))
-        if isinstance(inner, (list, Mapping)):
+        if isinstance(inner, (list, dict)):
             if found := _found(inner, "user" if of == "user" else "assistant", strict=strict, depth=depth + 1):
                 return found
         elif not strict and isinstance(inner, str) and inner and _is_call(value, key):
@@ -240,10 +242,10 @@ def _message(role: Role, parts: list[Part], unread: list[str], *, name: str | No
 
 def _read_one(value: Mapping[str, Any], default: Role) -> tuple[Message, ...]:
     """One message; none where it is a tool's definition."""
-    if isinstance(value.get("message"), Mapping) and not isinstance(value.get("role"), str):
+    if isinstance(value.get("message"), dict) and not isinstance(value.get("role"), str):
         return _read_one(value["message"], default) if is_message(value["message"]) else ()
     kind = value.get("type")
-    if kind == "constructor" and isinstance(value.get("kwargs"), Mapping):
+    if kind == "constructor" and isinstance(value.get("kwargs"), dict):
         path = value.get("id")
         spoken_by = path[-1] if isinstance(path, list) and path else value["kwargs"].get("type")
         if not isinstance(spoken_by, str) or spoken_by.lower() not in _ROLES:
@@ -252,7 +254,7 @@ def _read_one(value: Mapping[str, Any], default: Role) -> tuple[Message, ...]:
     if not isinstance(value.get("role"), str) and isinstance(kind, str):
         if kind in _FLAT_TYPES:
             data = value.get("data")
-            said = data if isinstance(data, Mapping) and "content" not in value else value
+            said = data if isinstance(data, dict) and "content" not in value else value
             return _read_said({**said, "role": said.get("role", "assistant") if kind == "chat" else kind})
         return _read_item(value, kind)
     return _read_said(value)
@@ -306,7 +308,7 @@ def _read_said(value: Mapping[str, Any]) -> tuple[Message, ...]:
 def _calls_beside(value: Mapping[str, Any], parts: list[Part]) -> list[ToolCallPart]:
     """The calls that stand beside the content, without those that the content already holds."""
     extra = value.get("additional_kwargs")
-    extra = extra if isinstance(extra, Mapping) else {}
+    extra = extra if isinstance(extra, dict) else {}
     calls: list[ToolCallPart] = []
     for holder in (value, extra):
         calls = calls or tool_calls(first(holder, ("tool_calls", "toolCalls")))
@@ -332,10 +334,10 @@ def _read_tool_message(value: Mapping[str, Any], content: Any, name: str | None)
 
 
 def _is_result(item: Any) -> bool:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return False
     kind = item.get("type")
     typed = isinstance(kind, str) and (kind in ("tool-result", "tool_result", "tool_call_response"))
     return typed or any(
-        isinstance(item.get(key), Mapping) for key in ("functionResponse", "toolResult", "function_response")
+        isinstance(item.get(key), dict) for key in ("functionResponse", "toolResult", "function_response")
     )
