@@ -1,20 +1,24 @@
 """What of a page becomes work: each trace cut for each evaluator, filtered, sampled, and due when it has settled."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from pydantic import JsonValue
 
 from groundwire.connectors import Trace, cut
-from groundwire.jobs.filters import is_loop, matches, matches_span
+from groundwire.jobs.filters import is_loop, matches, matches_span, may_match
 from groundwire.jobs.ledger import window_end
-from groundwire.jobs.sampling import draw, inclusion
+from groundwire.jobs.sampling import draw, inclusion, inclusion_bound
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.work import Arrival, Item
 from groundwire.scorer import HallucinationMetric, Partition
 
-__all__ = ["Admission", "Evaluator", "admit", "is_complete", "last_change", "partition_of"]
+log = logging.getLogger(__name__)
+
+__all__ = ["Admission", "Evaluator", "admit", "is_complete", "last_change", "partition_of", "passed_over"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +30,19 @@ class Evaluator:
     since: datetime | None = None
     """When it was first started: what ended before is history, which is a backfill's."""
 
-    def wants(self, trace: Trace, *, rate: float | None = None) -> bool:
-        """Whether its filter, its beginning and its sampling let a trace in."""
-        return self.matches(trace) and draw(_key(trace)) < inclusion(trace, self.spec, rate=rate)
+    def passes_over(self, head: Trace, *, rate: float | None = None) -> str | None:
+        """Why a trace is surely not its own, told from the head alone; None where it may be."""
+        if self._is_history(head) or not may_match(head, self.spec.where):
+            return "filtered"
+        return "sampled_out" if draw(_key(head)) >= inclusion_bound(self.spec, rate=rate) else None
 
     def matches(self, trace: Trace) -> bool:
         """Whether its filter and its beginning let a trace in."""
+        return not self._is_history(trace) and matches(trace, self.spec.where)
+
+    def _is_history(self, trace: Trace) -> bool:
         end = trace.end_time
-        if self.since is not None and end is not None and not trace.conversation and end < self.since:
-            return False
-        return matches(trace, self.spec.where)
+        return self.since is not None and end is not None and not trace.conversation and end < self.since
 
     def refuses(self, trace: Trace) -> bool:
         """Whether a trace is an evaluator's own, which is never scored whatever the filter says."""
@@ -90,12 +97,23 @@ def last_change(trace: Trace) -> datetime:
     return max(moments, default=datetime.fromtimestamp(0, UTC))
 
 
+def passed_over(head: Trace, evaluators: Sequence[Evaluator], *, rate: float | None = None) -> dict[str, str] | None:
+    """Why each evaluator passes a trace over, by its name; None where one of them may want it."""
+    reasons: dict[str, str] = {}
+    for evaluator in evaluators:
+        reason = evaluator.passes_over(head, rate=rate)
+        if reason is None:
+            return None
+        reasons[evaluator.spec.name] = reason
+    return reasons
+
+
 def admit(
     traces: Sequence[Trace],
     evaluators: Sequence[Evaluator],
     *,
     now: datetime,
-    at: Callable[[str], None] = lambda step: None,
+    at: Callable[[Literal["sample"]], None],
     live: bool = True,
     rate: float | None = None,
     rescore: bool = False,

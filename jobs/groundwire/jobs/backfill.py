@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -84,11 +85,12 @@ async def run_backfill(
     backfill: Backfill,
     evaluator: Evaluator,
     *,
-    told: Callable[[Progress, int, int], None] = lambda progress, done, of: None,
+    told: Callable[[Progress, int, int], None],
 ) -> tuple[Progress, Delivered, bool]:
     """Pull, judge and deliver every slice; returns what it came to and whether it is finished.
 
-    Slices that an earlier start finished are passed over. Stops when the budget is spent. Raises as the line does.
+    `told` hears what it has come to, how many slices are done, and of how many. Slices that an earlier start finished
+    are passed over. Stops when the budget is spent. Raises as the line does.
     """
     source, run_id = backfill.evaluator.source, backfill.run_id
     store, clock = service.store, service.clock
@@ -111,7 +113,7 @@ async def run_backfill(
         line = service.line(
             source, [evaluator], run_id=run_id, live=False, rate=backfill.sample, rescore=backfill.rescore
         )
-        line.seen = lambda progress, index=index: told(total + progress, index, len(cut))  # type: ignore[misc]
+        line.seen = partial(_tell, told, total, index, len(cut))
         try:
             left = None if backfill.limit is None else max(backfill.limit - total.enqueued, 0)
             if left == 0:
@@ -136,6 +138,10 @@ async def run_backfill(
     else:
         await store.write(runs.end, run_id, outcome="stopped", message="the budget is spent", now=clock())
     return total, delivered, finished
+
+
+def _tell(told: Callable[[Progress, int, int], None], before: Progress, done: int, of: int, progress: Progress) -> None:
+    told(before + progress, done, of)
 
 
 async def _mark_done(service: Service, place: str, end: datetime) -> None:

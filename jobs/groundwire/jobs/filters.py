@@ -7,7 +7,7 @@ from groundwire.connectors import Trace
 from groundwire.jobs.spec import SpanWhere, Where
 from groundwire.scorer import Span
 
-__all__ = ["is_loop", "matches", "matches_span"]
+__all__ = ["is_loop", "matches", "matches_span", "may_match"]
 
 OWN_TRACES = "groundwire"
 """Environment and tag under which groundwire's own judge would be traced."""
@@ -31,18 +31,25 @@ def matches(trace: Trace, where: Where) -> bool:
     """Whether a trace passes a filter. Every field that is set must hold; a list holds if any of its values does."""
     metadata = trace.metadata
     return (
-        _any(trace.environment, where.environment)
-        and (not where.tags or set(where.tags) <= set(trace.tags))
-        and _any(trace.name, where.name)
-        and _any(trace.user_id, where.user)
-        and _any(trace.session_id, where.session)
-        and _any(trace.release, where.release)
+        may_match(trace, where)
         and _any(trace.level, where.level)
         and (not where.model or any(_any(model, where.model) for model in trace.models))
         and all(_equal(metadata.get(key), value) for key, value in where.metadata.items())
         and (where.has_error is None or trace.has_error == where.has_error)
         and (where.min_duration is None or (trace.duration is not None and trace.duration >= where.min_duration))
         and (where.max_duration is None or (trace.duration is not None and trace.duration <= where.max_duration))
+    )
+
+
+def may_match(head: Trace, where: Where) -> bool:
+    """Whether a trace can pass a filter, told from its head alone: what only its spans can tell is left open."""
+    return (
+        _any(head.environment, where.environment)
+        and (not where.tags or set(where.tags) <= set(head.tags))
+        and _any(head.name, where.name)
+        and _any(head.user_id, where.user)
+        and _any(head.session_id, where.session)
+        and _any(head.release, where.release)
     )
 
 

@@ -9,7 +9,7 @@ before a call and booked with its cached reply after it, a row is stored with it
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from groundwire.connectors import Origin, Page, Source, Trace, Window
-from groundwire.jobs.admission import Admission, Evaluator, admit, is_complete, last_change, partition_of
+from groundwire.jobs.admission import Admission, Evaluator, admit, is_complete, last_change, partition_of, passed_over
 from groundwire.jobs.outcome import backoff, facts_of, scores_of
 from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
 from groundwire.jobs.store.work import Item
 from groundwire.scorer import Account, Ledger, Partition, Reservation, RetryLater, Row, SkipThis, Usage
 
-__all__ = ["STEPS", "Line", "Progress", "Step", "Watched"]
+__all__ = ["STEPS", "At", "Line", "Progress", "Step", "Watched", "unwatched"]
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ HEARTBEAT = 30.0
 """Seconds between two renewals of what is claimed."""
 
 
-def _nothing(step: Step) -> None:
+def unwatched(step: Step) -> None:
     """What happens at a step where nobody watches."""
 
 
@@ -154,7 +154,7 @@ class Line:
     concurrency: int = 64
     """Pieces of work under way at once."""
     store_text: bool = True
-    at: At = _nothing
+    at: At = unwatched
     seen: Callable[[Progress], None] | None = None
     """Told after every stored batch."""
     _traces: dict[str, Trace] = field(default_factory=dict)
@@ -166,6 +166,9 @@ class Line:
     """Set while everything due is claimed: the next page may come."""
     _arrived: bool = False
     _over_budget: bool = False
+    _over: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By evaluator and reason: traces passed over by their heads since the last page."""
+    _let_by: dict[str, list[str]] = field(default_factory=dict)
 
     async def turn(self, window: Window, *, cursor_name: str | None = None, limit: int | None = None) -> Progress:
         """Pull the window's pages and judge what is due; returns when nothing more is due.
@@ -203,24 +206,36 @@ class Line:
                 held = {trace.trace_id: trace for trace in page.traces if admission.holds(trace.trace_id)}
                 self._traces = {**before, **held}
                 before = held
-                progress.enqueued += await self.store.write(self._store_page, page, admission, cursor_name)
-                for name, names in admission.let_by.items():
+                progress.enqueued += await self.store.write(
+                    self._store_page, page, admission, cursor_name, reached=page.reached or window.start
+                )
+                self._over.clear()
+                for name in {*admission.let_by, *self._let_by}:
+                    names = [*self._let_by.get(name, ()), *admission.let_by.get(name, ())]
                     progress.filtered[name] = progress.filtered.get(name, 0) + len(names)
                     progress.examples[name] = [*progress.examples.get(name, []), *names][:5]
+                self._let_by = {}
                 self._arrived = True
                 self._hungry.clear()
                 self._changed.set()
                 if (limit is not None and progress.enqueued >= limit) or (self._over_budget and not self.live):
                     return  # a backfill whose budget is spent goes on when it is given more
 
-    async def _pages(self, window: Window, cursor: Mapping[str, JsonValue] | None) -> AsyncIterator[Page]:
+    async def _pages(self, window: Window, cursor: Mapping[str, JsonValue] | None) -> AsyncGenerator[Page, None]:
         self.at("born")
         async for page in self.source.pull(window, cursor, wanted=self._wanted):
             yield page
 
     def _wanted(self, head: Trace) -> bool:
-        """Whether any evaluator would look at a trace, told from its head alone."""
-        return any(evaluator.wants(head, rate=self.rate) for evaluator in self.evaluators)
+        """Whether any evaluator may want a trace, told from its head alone; counts it where none does."""
+        reasons = passed_over(head, self.evaluators, rate=self.rate)
+        if reasons is None:
+            return True
+        for name, reason in reasons.items():
+            self._over[name, reason] += 1
+            if reason == "filtered":
+                self._let_by.setdefault(name, []).append(head.name)
+        return False
 
     def _admit(self, traces: Sequence[Trace]) -> Admission:
         self.at("partition")
@@ -235,12 +250,15 @@ class Line:
             run_id=self.run_id,
         )
 
-    def _store_page(self, tx: Connection, page: Page, admission: Admission, cursor_name: str) -> int:
+    def _store_page(
+        self, tx: Connection, page: Page, admission: Admission, cursor_name: str, *, reached: datetime
+    ) -> int:
         now = self.clock()
         new = work.enqueue(tx, admission.arrivals, now=now)
         for evaluator, amounts in admission.counts.items():
-            counts.add(tx, evaluator, amounts, now=now)
-        cursors.advance(tx, cursor_name, page.cursor, reached=page.reached or now, owner=self.owner, now=now)
+            over = {reason: n for (name, reason), n in self._over.items() if name == evaluator}
+            counts.add(tx, evaluator, dict(Counter(amounts) + Counter(over)), now=now)
+        cursors.advance(tx, cursor_name, page.cursor, reached=reached, owner=self.owner, now=now)
         return new
 
     async def _judge(self, pulling: "asyncio.Task[None]", progress: Progress) -> None:
@@ -385,13 +403,16 @@ class Line:
         if not is_complete(trace) and now - item.first_seen < timedelta(seconds=evaluator.spec.max_wait):
             again = now + timedelta(seconds=max(evaluator.spec.settle, 1.0))
             return self._postponed(item, not_before=again, reason="incomplete", waiting=True)
-        return await self._scored(item, evaluator, trace, partition)
+        try:
+            return await self._scored(item, evaluator, trace, partition)
+        except RetryLater as error:  # the state is away for a while
+            return self._later(item, evaluator, reason="state_unavailable", after=error.after)
 
     async def _trace(self, item: Item) -> Trace:
         if (held := self._traces.get(item.trace_id)) is not None:
             return held
         self.at("fetch")
-        return await self.source.fetch(Origin(**_origin(item.origin)))
+        return await self.source.fetch(_origin(item.origin))
 
     async def _scored(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> _Finished:
         content_hash = evaluator.metric.content_hash(partition)
@@ -489,7 +510,12 @@ def _counts(row: Row) -> bool:
     return row.status in ("scored", "unknown", "invalid") or (row.status == "skipped" and row.reason != "over_budget")
 
 
-def _origin(stored: Mapping[str, JsonValue]) -> dict[str, object]:
+def _origin(stored: Mapping[str, JsonValue]) -> Origin:
     """An origin as it was stored, its times read back."""
-    times = {name: datetime.fromisoformat(str(stored[name])) for name in ("start_time", "end_time") if stored.get(name)}
-    return {**stored, **times}
+    start, end, hints = stored.get("start_time"), stored.get("end_time"), stored.get("hints")
+    return Origin(
+        trace_id=str(stored["trace_id"]),
+        start_time=datetime.fromisoformat(str(start)) if start else None,
+        end_time=datetime.fromisoformat(str(end)) if end else None,
+        hints=hints if isinstance(hints, dict) else {},
+    )

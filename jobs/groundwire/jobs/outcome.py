@@ -90,7 +90,7 @@ def _comment(row: Row, trace: Trace, before: StoredRow | None) -> str:
 
 
 def _target(trace: Trace, partition: Partition, *, project: str, before: StoredRow | None) -> dict[str, JsonValue]:
-    """Where a score stands. Its time is that of the first scoring, so that a late root doesn't move it to another day."""
+    """Where a score stands. Its time is that of the first scoring: a late root doesn't move it to another day."""
     root = trace.root
     span = partition.target or root
     first = before.facts.get("target_time") if before is not None else None
@@ -153,7 +153,7 @@ def _usage(trace: Trace) -> dict[str, JsonValue]:
 def score_of(entry: Entry, *, score_id: str) -> Score:
     """The score that an outbox entry stands for."""
     payload = entry.payload
-    target = payload["target"]
+    target, metadata = payload["target"], payload.get("metadata")
     if not isinstance(target, Mapping):
         raise TypeError("an outbox entry's target is an object")
     value = payload.get("value")
@@ -171,7 +171,7 @@ def score_of(entry: Entry, *, score_id: str) -> Score:
             environment=_text(target.get("environment")),
         ),
         comment=entry.comment or "",
-        metadata=dict(payload["metadata"]) if isinstance(payload.get("metadata"), Mapping) else {},
+        metadata=metadata if isinstance(metadata, dict) else {},
         lower_is_better=bool(payload.get("lower_is_better")),
     )
 

@@ -7,7 +7,7 @@ from groundwire.connectors import Trace
 from groundwire.jobs.filters import matches
 from groundwire.jobs.spec import EvaluatorSpec, Stratum
 
-__all__ = ["draw", "inclusion"]
+__all__ = ["draw", "inclusion", "inclusion_bound"]
 
 SALT = b"groundwire:sampling:v1\0"
 
@@ -28,6 +28,11 @@ def inclusion(trace: Trace, evaluator: EvaluatorSpec, *, rate: float | None = No
     """
     base = evaluator.sample if rate is None else rate
     return max([base, *(stratum.sample for stratum in evaluator.strata if _in(trace, stratum))])
+
+
+def inclusion_bound(evaluator: EvaluatorSpec, *, rate: float | None = None) -> float:
+    """The highest rate that any trace of an evaluator can have, where nothing is known of the trace but its id."""
+    return max([evaluator.sample if rate is None else rate, *(stratum.sample for stratum in evaluator.strata)])
 
 
 def _in(trace: Trace, stratum: Stratum) -> bool:

@@ -39,6 +39,8 @@ class Runner:
         self.delivered = Delivered()
         self.stopped: dict[str, str] = {}
         """Sources that gave up, with the line that says what to do."""
+        self.failed: dict[str, str] = {}
+        """Sources whose last poll failed for a while, with the reason."""
         self.by_source: dict[str, list[Evaluator]] = {}
         for evaluator in chosen:
             self.by_source.setdefault(evaluator.spec.source, []).append(evaluator)
@@ -109,11 +111,12 @@ class Runner:
             self.total += await line.turn(await self._window(source))
             await self._recovered(source)
         except RetryLater as error:
-            await self._failed(source, now)
+            self.failed[source] = str(error)
+            await self._outage(source, now)
             log.warning("%s", error, extra={"action": "poll", "source": source})
         except GiveUp as error:
             self.stopped[source] = str(error)
-            await self._failed(source, now)
+            await self._outage(source, now)
             log.error("%s", error, extra={"action": "give_up", "source": source})
         finally:
             renewing.cancel()
@@ -139,7 +142,7 @@ class Runner:
             return Window(start=datetime.fromtimestamp(0, self.service.clock().tzinfo))
         return Window(start=min(e.since for e in self.by_source[source] if e.since is not None))
 
-    async def _failed(self, source: str, now: datetime) -> None:
+    async def _outage(self, source: str, now: datetime) -> None:
         since = self._failing_since.setdefault(source, now)
         places = await self.service.store.read(cursors.places, source)
         reached = (places[0].reached if places else None) or since
@@ -151,6 +154,7 @@ class Runner:
         """Close what the source has caught up with: after an outage nothing is missing once it was read past it."""
         store, now = self.service.store, self.service.clock()
         self._failing_since.pop(source, None)
+        self.failed.pop(source, None)
         places = await store.read(cursors.places, source)
         reached = places[0].reached if places else None
         if reached is None:

@@ -9,24 +9,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlalchemy import Connection
 
 from groundwire.connectors import Connector, Sink, Source, load_connector
 from groundwire.jobs.admission import Evaluator
+from groundwire.jobs.cache import StoredCache
 from groundwire.jobs.delivery import Mail
-from groundwire.jobs.flow import At, Line, Watched
+from groundwire.jobs.flow import At, Line, Watched, unwatched
 from groundwire.jobs.ledger import Cap, StoredLedger
 from groundwire.jobs.settings import Settings, platform_defaults
 from groundwire.jobs.spec import Cap as CapSpec
 from groundwire.jobs.spec import EvaluatorSpec
-from groundwire.jobs.store import Store, StoredCache, evaluators, open_store
+from groundwire.jobs.store import Store, cursors, open_store
 from groundwire.scorer import (
     ConfigError,
     HallucinationMetric,
     Judge,
     JudgeConfig,
     Ledger,
-    OfflineConfig,
+    OfflineJudgeConfig,
     build_judge,
+    require_price,
 )
 
 __all__ = ["Service", "open_service"]
@@ -95,21 +98,21 @@ class Service:
 
     def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
         """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""
-        return self.settings.judges.get(spec.judge) or OfflineConfig()
+        return self.settings.judges.get(spec.judge) or OfflineJudgeConfig()
 
     def metric(
         self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None
     ) -> HallucinationMetric:
         """An evaluator's metric, its judge spending through the ledger. Raises `ConfigError`."""
         config = self.judge_config(spec)
-        capped = bool(spec.cap or self.settings.cap or self.budget is not None)
+        if spec.cap or self.settings.cap or self.budget is not None:
+            require_price(config)
         judge = build_judge(
             config,
             ledger=ledger or Watched(ledger=self.ledger, at=self.at),
             cache=StoredCache(store=self.store),
             metric=spec.config,
             settings=spec.settings,
-            price_needed=capped,
         )
         metric = HallucinationMetric(
             judge=judge, config=spec.config, settings=spec.settings, clock=self.clock, max_concurrency=concurrency
@@ -120,7 +123,7 @@ class Service:
     async def evaluator(self, spec: EvaluatorSpec, *, live: bool = True) -> Evaluator:
         """An evaluator ready to score; a live one begins when it is first started. Raises `ConfigError`."""
         self.connector(spec.source).check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
-        since = await self.store.write(evaluators.started, spec.name, now=self.clock()) if live else None
+        since = await self.store.write(_started, spec.name, now=self.clock()) if live else None
         return Evaluator(spec=spec, metric=self.metric(spec), since=since)
 
     def line(
@@ -156,8 +159,10 @@ class Service:
 
     async def close(self) -> None:
         """Let go of everything, the state last."""
-        for one in (*self._sources.values(), *self._sinks.values()):
-            await one.close()
+        for source in self._sources.values():
+            await source.close()
+        for sink in self._sinks.values():
+            await sink.close()
         await self.store.close()
 
 
@@ -166,7 +171,7 @@ async def open_service(
     settings: Settings,
     *,
     clock: Clock = now_utc,
-    at: At = lambda step: None,
+    at: At = unwatched,
     budget: int | None = None,
 ) -> AsyncIterator[Service]:
     """Open the state and build what the configuration names. Raises `ConfigError` and `RetryLater`."""
@@ -177,6 +182,17 @@ async def open_service(
         yield service
     finally:
         await service.close()
+
+
+def _started(tx: Connection, evaluator: str, *, now: datetime) -> datetime:
+    """When an evaluator was first started: kept as a place of its own beside the sources'."""
+    place = f"evaluator/{evaluator}"
+    known = cursors.places(tx, place)
+    if known and known[0].reached is not None:
+        return known[0].reached
+    cursors.acquire(tx, place, owner=place, now=now, until=now)
+    cursors.advance(tx, place, {}, reached=now, owner=place, now=now)
+    return now
 
 
 def _owner() -> str:

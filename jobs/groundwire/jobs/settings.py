@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from groundwire.jobs.spec import Caps, EvaluatorSpec, SourceSpec, StateSpec
-from groundwire.scorer import ConfigError
+from groundwire.scorer import ConfigError, JudgeConfig
 
-__all__ = ["CONFIG_FILE", "Settings", "load_settings", "one_line"]
+__all__ = ["CONFIG_FILE", "Settings", "api_key", "load_settings", "one_line", "platform_defaults"]
 
 CONFIG_FILE = "groundwire.toml"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -37,7 +37,7 @@ class Settings(BaseSettings):
         frozen=True, extra="forbid", env_prefix="GROUNDWIRE_", env_nested_delimiter="__", protected_namespaces=()
     )
 
-    judges: dict[str, Any] = Field(default_factory=dict)
+    judges: dict[str, JudgeConfig] = Field(default_factory=dict)
     """The judges, by name; evaluators use `default` unless they name another."""
     sources: dict[str, SourceSpec] = Field(default_factory=dict)
     """The projects that traces come from and scores go to, by name."""
@@ -75,9 +75,8 @@ class Settings(BaseSettings):
                     f"there {_list_of(self.sources)}"
                 )
             if evaluator.judge not in self.judges and evaluator.judge not in ("default", "offline"):
-                raise ValueError(
-                    f"evaluator {evaluator.name!r}: no judge is called {evaluator.judge!r}; there {_list_of(self.judges)}"
-                )
+                known = _list_of(self.judges)
+                raise ValueError(f"evaluator {evaluator.name!r}: no judge is called {evaluator.judge!r}; there {known}")
         return self
 
     def evaluator(self, name: str) -> EvaluatorSpec:
@@ -110,10 +109,19 @@ def load_settings(path: Path | None = None, *, environment: Mapping[str, str] | 
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     variables = os.environ if environment is None else environment
     filled = _fill(data, variables, where=str(file))
+    for judge in filled.get("judges", {}).values():
+        if isinstance(judge, dict) and judge.get("kind", "llm") == "llm" and "api_key" not in judge:
+            judge |= api_key(variables)
     try:
         return Settings(**filled)
     except ValidationError as error:
         raise ConfigError(f"{file}: {one_line(error, Settings)}") from None
+
+
+def api_key(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """`{"api_key": …}` where `OPENAI_API_KEY` is set: an LLM judge's key by default."""
+    key = platform_defaults(["OPENAI_API_KEY"], environment).get("OPENAI_API_KEY")
+    return {"api_key": key} if key else {}
 
 
 def platform_defaults(names: Iterable[str], environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
@@ -182,7 +183,7 @@ class EvaluatorSpec(_Strict):
     """Rules that re-kind spans."""
     root: RootRule | None = None
     """The subtree to judge."""
-    prompts_dir: str | None = None
+    prompts_dir: Path | None = None
     """A folder of prompts that replace the package's own."""
     max_prompt_chars: int = Field(default=32_000, ge=4_000)
     """Most characters of one prompt."""

@@ -1,5 +1,6 @@
 """What is true: a partition goes in, a row comes out. No platform, no database, no web."""
 
+from groundwire.scorer.cache import Cache, MemoryCache
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, find_quote, locate
 from groundwire.scorer.comment import comment, headline
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
@@ -16,7 +17,10 @@ from groundwire.scorer.judge import (
     UnsupportedSpan,
     Verdict,
 )
+from groundwire.scorer.judges.config import JudgeConfig, LLMJudgeConfig, OfflineJudgeConfig, read_judge_config
+from groundwire.scorer.judges.llm import LLMJudge
 from groundwire.scorer.judges.offline import OfflineJudge
+from groundwire.scorer.judges.registry import build_judge, require_price
 from groundwire.scorer.manifest import Manifest, manifest_names
 from groundwire.scorer.metrics import load_metric_manifest
 from groundwire.scorer.metrics.config import (
@@ -53,6 +57,7 @@ __all__ = [
     "Account",
     "BlobPart",
     "Block",
+    "Cache",
     "Capability",
     "Check",
     "Citation",
@@ -73,15 +78,20 @@ __all__ = [
     "HallucinationMetric",
     "HallucinationSettings",
     "Judge",
+    "JudgeConfig",
     "JudgeVersion",
     "KindRule",
+    "LLMJudge",
+    "LLMJudgeConfig",
     "Ledger",
     "Limits",
     "Manifest",
     "Material",
+    "MemoryCache",
     "MemoryLedger",
     "Message",
     "OfflineJudge",
+    "OfflineJudgeConfig",
     "Part",
     "Partition",
     "PartitionType",
@@ -108,6 +118,7 @@ __all__ = [
     "Usage",
     "Verdict",
     "View",
+    "build_judge",
     "comment",
     "content_hash",
     "find_quote",
@@ -119,4 +130,6 @@ __all__ = [
     "manifest_names",
     "micro_dollars",
     "package_version",
+    "read_judge_config",
+    "require_price",
 ]

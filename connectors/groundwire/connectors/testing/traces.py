@@ -125,6 +125,7 @@ def _spans(
     shown = tuple(
         Message(role="tool", parts=(ToolCallResponsePart(id=f"call-{name}", name=name, response=result),))
         for name, _, result in tools
+        if rule != "no_tool"  # a result that stands in messages counts as a tool's
     )
     root = named("root")
     spans = [

@@ -140,9 +140,225 @@ def explain(
     run_explain(row_or_trace, files or [], rows=rows, config=config, file_format=file_format, each_turn=each_turn)
 
 
+Config = Annotated[Path | None, typer.Option("--config", "-c", help="The configuration; groundwire.toml by default.")]
+Name = Annotated[str, typer.Argument(metavar="EVALUATOR", help="An evaluator of the configuration.")]
+AnyName = Annotated[str | None, typer.Option("--evaluator", help="Only this evaluator.")]
+From = Annotated[str | None, typer.Option("--from", help="From when: 2026-11-01, a full ISO time, or 7d (ago).")]
+To = Annotated[str | None, typer.Option("--to", help="Until when, exclusive; now by default.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="At most this many partitions.")]
+Sample = Annotated[float | None, typer.Option("--sample", min=0, max=1, help="A rate in place of the evaluator's.")]
+NewestFirst = Annotated[bool, typer.Option("--newest-first", help="Begin with the newest.")]
+Rescore = Annotated[bool, typer.Option("--rescore", help="Judge again what was judged under another configuration.")]
+Skipped = Annotated[bool, typer.Option("--skipped", help="Take up what was skipped or missed: the evaluator's gaps.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+
+def init(
+    platform: Annotated[str, typer.Argument(help="langfuse or files.")] = "files",
+    out: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("groundwire.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    write_status: Annotated[
+        bool | None, typer.Option("--write-status/--no-write-status", help="Also write why something has no score.")
+    ] = None,
+) -> None:
+    """Write a commented configuration for a platform."""
+    from groundwire.jobs.cli.setup import run_init
+
+    run_init(platform, out, force=force, write_status=write_status)
+
+
+def doctor(config: Config = None) -> None:
+    """Check configuration, state, prices, judges, sources and sinks; say what to do."""
+    from groundwire.jobs.cli.setup import run_doctor
+
+    raise typer.Exit(run_doctor(config))
+
+
+def try_(
+    name: Name, n: Annotated[int, typer.Option("--n", min=1, help="How many.")] = 5, config: Config = None
+) -> None:
+    """Judge a few of the newest matching traces; write nothing."""
+    from groundwire.jobs.cli.run import run_try
+
+    raise typer.Exit(run_try(config, name, n=n))
+
+
+def run(
+    once: Annotated[bool, typer.Option("--once", help="Poll once, judge what is due, deliver, and stop.")] = False,
+    evaluator: Annotated[list[str] | None, typer.Option("--evaluator", help="Only these evaluators.")] = None,
+    config: Config = None,
+) -> None:
+    """Poll the sources, judge what is new, write the scores."""
+    from groundwire.jobs.cli.run import run_line
+
+    raise typer.Exit(run_line(config, once=once, only=evaluator or []))
+
+
+def plan(
+    name: Name,
+    start: From = None,
+    end: To = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    newest_first: NewestFirst = False,
+    rescore: Rescore = False,
+    skipped: Skipped = False,
+    config: Config = None,
+) -> None:
+    """What a backfill would come to, without one judge call."""
+    from groundwire.jobs.cli.run import BackfillOptions, run_plan
+
+    options = BackfillOptions(
+        evaluator=name,
+        start=start,
+        end=end,
+        limit=limit,
+        sample=sample,
+        newest_first=newest_first,
+        rescore=rescore,
+        skipped=skipped,
+    )
+    raise typer.Exit(run_plan(config, options))
+
+
+def backfill(
+    name: Name,
+    start: From = None,
+    end: To = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0, help="Its own budget.")] = None,
+    newest_first: NewestFirst = False,
+    rescore: Rescore = False,
+    skipped: Skipped = False,
+    yes: Yes = False,
+    config: Config = None,
+) -> None:
+    """Score history; the same command again goes on where it stopped."""
+    from groundwire.jobs.cli.run import BackfillOptions, run_backfill_command
+
+    options = BackfillOptions(
+        evaluator=name,
+        start=start,
+        end=end,
+        limit=limit,
+        sample=sample,
+        max_usd=max_usd,
+        newest_first=newest_first,
+        rescore=rescore,
+        skipped=skipped,
+        yes=yes,
+    )
+    raise typer.Exit(run_backfill_command(config, options))
+
+
+def rows(
+    evaluator: AnyName = None,
+    status: Annotated[str | None, typer.Option("--status", help="scored, unknown, invalid, skipped or error.")] = None,
+    reason: Annotated[str | None, typer.Option("--reason", help="Why there is no score.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="hallucinated or grounded.")] = None,
+    score_min: Annotated[float | None, typer.Option("--min", min=0, max=1, help="Least score.")] = None,
+    score_max: Annotated[float | None, typer.Option("--max", min=0, max=1, help="Greatest score.")] = None,
+    since: Annotated[str | None, typer.Option("--since", help="Judged since: a time, or 7d (ago).")] = None,
+    until: Annotated[str | None, typer.Option("--until", help="Judged before.")] = None,
+    trace: Annotated[str | None, typer.Option("--trace", help="Only this trace.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run", help="Only this run.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Superseded rows as well.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many.")] = 100,
+    form: Annotated[str, typer.Option("--format", help="table, jsonl or csv.")] = "table",
+    config: Config = None,
+) -> None:
+    """The rows in the state, the newest first."""
+    from groundwire.jobs.cli.state import RowsOptions, run_rows
+
+    options = RowsOptions(
+        evaluator=evaluator,
+        status=status,
+        reason=reason,
+        label=label,
+        score_min=score_min,
+        score_max=score_max,
+        since=since,
+        until=until,
+        trace=trace,
+        run=run_id,
+        history=history,
+        limit=limit,
+        form=form,
+    )
+    run_rows(config, options)
+
+
+def runs(
+    evaluator: AnyName = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many.")] = 20,
+    config: Config = None,
+) -> None:
+    """The runs, the newest first."""
+    from groundwire.jobs.cli.state import print_runs
+
+    print_runs(config, evaluator, limit=limit)
+
+
+def spend(
+    evaluator: AnyName = None,
+    since: Annotated[str, typer.Option("--since", help="Windows that began since: a time, or 7d (ago).")] = "7d",
+    config: Config = None,
+) -> None:
+    """What was spent and is held, by evaluator and window, and what was skipped for it."""
+    from groundwire.jobs.cli.state import print_spend
+
+    print_spend(config, evaluator, since=since)
+
+
+def gaps(
+    evaluator: AnyName = None,
+    closed: Annotated[bool, typer.Option("--all", help="Those that a backfill took up as well.")] = False,
+    config: Config = None,
+) -> None:
+    """Stretches of time that were not covered, and why."""
+    from groundwire.jobs.cli.state import print_gaps
+
+    print_gaps(config, evaluator, closed=closed)
+
+
+def retry(evaluator: AnyName = None, config: Config = None) -> None:
+    """Make dead letters and errors due again."""
+    from groundwire.jobs.cli.state import run_retry
+
+    run_retry(config, evaluator)
+
+
+def retract(
+    name: Name,
+    run_id: Annotated[str, typer.Option("--run", help="The run; `groundwire runs` lists them.")],
+    yes: Yes = False,
+    config: Config = None,
+) -> None:
+    """Delete from the platform what a run wrote."""
+    from groundwire.jobs.cli.state import run_retract
+
+    raise typer.Exit(run_retract(config, name, run_id, yes=yes))
+
+
+def prune(
+    trace: Annotated[str | None, typer.Option("--trace", help="This trace's text, at once.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="This user's text, at once.")] = None,
+    config: Config = None,
+) -> None:
+    """Forget text that is older than state.keep, or one trace's or one user's at once."""
+    from groundwire.jobs.cli.state import run_prune
+
+    run_prune(config, trace=trace, user=user)
+
+
 def register(app: typer.Typer) -> None:
     """Hang the commands into the application, in the order that the help shows them."""
     app.callback()(root)
-    commands: list[Any] = [demo, score, explain, manifest]
+    commands: list[Any] = [
+        demo, score, explain, manifest, init, doctor, run, plan, backfill,
+        rows, runs, spend, gaps, retry, retract, prune,
+    ]  # fmt: skip
     for command in commands:
         app.command()(command)
+    app.command("try")(try_)

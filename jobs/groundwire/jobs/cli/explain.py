@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.text import Text
 
-from groundwire.jobs.cli.score import ScoreOptions, load_metric
+from groundwire.jobs.cli.score import ScoreOptions, format_named, load_metric
 from groundwire.jobs.cli.show import stdout
 from groundwire.jobs.scoring import partitions_in
 from groundwire.scorer import (
@@ -76,7 +76,9 @@ def _materials(
     wanted = {(row.partition_type, row.partition_id) for row in rows}
     found: dict[tuple[str, str], Material] = {}
     for level in sorted({row.partition_type for row in rows}):
-        for item in partitions_in(paths, metric=metric, level=level, file_format=file_format, each_turn=each_turn):
+        for item in partitions_in(
+            paths, metric=metric, level=level, file_format=format_named(file_format), each_turn=each_turn
+        ):
             if isinstance(item, Partition) and (key := (item.partition_type, item.partition_id)) in wanted:
                 material = metric.material(item)
                 if isinstance(material, Material):

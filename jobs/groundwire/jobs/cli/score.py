@@ -13,11 +13,11 @@ from typing import IO, Any
 from pydantic import ValidationError
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from groundwire.connectors import FORMATS, Problem, Rejected
+from groundwire.connectors import FORMATS, Format, Problem, Rejected
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
 from groundwire.jobs.report import ReportEntry, write_html
 from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
-from groundwire.jobs.settings import one_line
+from groundwire.jobs.settings import api_key, one_line
 from groundwire.scorer import (
     ConfigError,
     GiveUp,
@@ -25,14 +25,18 @@ from groundwire.scorer import (
     HallucinationMetric,
     HallucinationSettings,
     Judge,
+    MemoryCache,
     MemoryLedger,
-    OfflineJudge,
     Partition,
+    PartitionType,
     Row,
+    build_judge,
     micro_dollars,
+    read_judge_config,
+    require_price,
 )
 
-__all__ = ["AT_ONCE", "ScoreOptions", "load_metric", "report_entry", "run_score"]
+__all__ = ["AT_ONCE", "ScoreOptions", "format_named", "load_metric", "report_entry", "run_score"]
 
 SHOWN = 20
 """Most rows in the table that `score` prints: those with the lowest scores."""
@@ -72,8 +76,8 @@ def run_score(options: ScoreOptions) -> int:
     partitions = partitions_in(
         options.paths,
         metric=metric,
-        level="span" if options.each_turn else options.level,
-        file_format=options.file_format,
+        level=_level(options),
+        file_format=format_named(options.file_format),
         each_turn=options.each_turn,
     )
     return asyncio.run(_score(partitions, metric, options))
@@ -82,15 +86,28 @@ def run_score(options: ScoreOptions) -> int:
 def _check(options: ScoreOptions) -> None:
     if options.metric != "agent.hallucination":
         raise ConfigError(f"no metric is called {options.metric!r}; `groundwire manifest` lists them")
-    if options.level not in ("span", "trace"):
-        raise ConfigError(f"--level is span or trace, not {options.level!r}")
-    if options.file_format is not None and options.file_format not in FORMATS:
-        raise ConfigError(f"--format is one of {', '.join(FORMATS)}, not {options.file_format!r}")
     for path in (options.out, options.html):
         if path is not None and path.is_dir():
             raise ConfigError(f"{path} is a folder; name a file")
         if path is not None and not path.absolute().parent.is_dir():
             raise ConfigError(f"{path.parent} is no folder; make it first")
+
+
+def _level(options: ScoreOptions) -> PartitionType:
+    """Each turn of a conversation is a span. Raises `ConfigError`."""
+    match options.level:
+        case "span" | "trace" as level:
+            return "span" if options.each_turn else level
+        case other:
+            raise ConfigError(f"--level is span or trace, not {other!r}")
+
+
+def format_named(name: str | None) -> Format | None:
+    """The format of that name. Raises `ConfigError`."""
+    found = next((one for one in FORMATS if one == name), None)
+    if name is not None and found is None:
+        raise ConfigError(f"--format is one of {', '.join(FORMATS)}, not {name!r}")
+    return found
 
 
 def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> HallucinationMetric:
@@ -129,7 +146,14 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
 def _judge(
     options: ScoreOptions, config: HallucinationConfig, settings: HallucinationSettings, ledger: MemoryLedger
 ) -> Judge:
-    return OfflineJudge()
+    given = {"kind": options.judge, "model": options.model, "base_url": options.base_url}
+    data = {name: value for name, value in given.items() if value is not None}
+    if options.judge == "llm":
+        data |= api_key()
+    judge = read_judge_config(data if options.judge != "offline" else {"kind": "offline"}, where="--judge")
+    if options.max_usd is not None:
+        require_price(judge)
+    return build_judge(judge, ledger=ledger, cache=MemoryCache(), metric=config, settings=settings)
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:

@@ -26,6 +26,8 @@ _WHOLE = re.compile(
 _GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _NUMBER_AND_WORD = re.compile(r"(\d+)[-_]?([A-Za-zµ]+)(?:[-_][A-Za-z]+)*")
 _HOURS = re.compile(r"(?:\d+(?:h|m|min|s|d|hr|hrs|w))+")
+_DECIMALS = re.compile(r"[.,]\d")
+_GROUP_BEFORE = re.compile(r"\d[ ]\Z")
 _DIGITS = re.compile(r"\d+")
 _EXPONENT = re.compile(r"\d+[eE]\d{1,2}")
 _LETTERS_AND_DIGITS = re.compile(r"([A-Za-z]+)(\d+)([kKMB]?)")
@@ -38,7 +40,7 @@ def read_identifiers(text: str, original: str, _language: str) -> list[Item]:
     for found in _WHOLE.finditer(text):
         start, end = found.span()
         word = found.group()
-        if word.isdigit() and (word[0] != "0" or len(word) == 1):  # a number, as most are
+        if word.isdigit() and not _is_padded(text, start, end):  # a number, as most are
             continue
         while word and word[-1] in "-_/":
             word, end = word[:-1], end - 1
@@ -59,13 +61,20 @@ def _without_words(text: str, start: int, end: int) -> tuple[int, int]:
         end = cut
 
 
+def _is_padded(text: str, start: int, end: int) -> bool:
+    """True for digits with a zero before them that are no group of a longer number (`1 000`) and no `00.5`."""
+    if text[start] != "0" or end - start == 1 or _DECIMALS.match(text, end) is not None:
+        return False
+    return end - start != 3 or _GROUP_BEFORE.search(text, max(0, start - 2), start) is None
+
+
 def _is_identifier(word: str) -> bool:
     if word.startswith("#"):
         return any(character.isdigit() for character in word)
     if not any(character.isdigit() for character in word):
         return False
     if word.isdigit():
-        return len(word) > 1 and word[0] == "0"
+        return True
     if not any(character.isalpha() for character in word):
         parts = _DIGITS.findall(word)
         return _GROUPED.fullmatch(word) is None and "/" not in word and (len(parts) > 2 or word[0] in "+(")

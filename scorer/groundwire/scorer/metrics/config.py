@@ -1,5 +1,6 @@
 """What can be set of `agent.hallucination`: the specification's own configuration, and the settings beside it."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -120,7 +121,7 @@ class HallucinationSettings(BaseModel):
     """Rules that re-kind spans, the first match wins."""
     root: RootRule | None = None
     """The subtree to judge, where a trace holds more than one agent's work."""
-    prompts_dir: str | None = None
+    prompts_dir: Path | None = None
     """A folder of prompts that replace the package's own."""
     max_prompt_chars: int = Field(default=32_000, ge=4_000)
     """Most characters of one prompt."""

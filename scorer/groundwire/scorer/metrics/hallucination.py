@@ -12,9 +12,11 @@ from pydantic import JsonValue, ValidationError
 
 from groundwire.scorer.checks import EvidenceIndex, run_checks
 from groundwire.scorer.claims import Claim, DraftClaim
-from groundwire.scorer.errors import ConfigError
+from groundwire.scorer.errors import ConfigError, GroundwireError
 from groundwire.scorer.evidence import Block, BlockCoverage, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.judge import Capability, Failure, Judge, Reply
+from groundwire.scorer.judges.config import judge_config_of
+from groundwire.scorer.judges.registry import build_judge
 from groundwire.scorer.manifest import load_manifest
 from groundwire.scorer.metrics.config import HallucinationConfig, HallucinationSettings
 from groundwire.scorer.metrics.reading import (
@@ -165,7 +167,8 @@ class HallucinationMetric:
         """The row of one partition.
 
         Raises `ConfigError` for a level that the metric or its judge can't do, and `GiveUp` where the judge is lost for
-        every partition (a wrong key, a model that is gone). Everything else is a row.
+        every partition (a wrong key, a model that is gone), RetryLater where the ledger's state is away. Everything else
+        is a row, also a fault of our own (`error: internal_error`, with the name of the exception).
         """
         self.require(partition.partition_type)
         account = account or Account(trace_id=partition.trace_id)
@@ -181,6 +184,11 @@ class HallucinationMetric:
                     outcome, coverage = await self._judge(partition, found, judge, tally)
             except TimeoutError:
                 outcome, coverage = _Outcome(status="error", reason="timeout"), found.view.coverage
+            except GroundwireError:
+                raise
+            except Exception as error:  # noqa: BLE001 - one bad partition never stops a run: its row says what broke
+                outcome = _Outcome(status="error", reason="internal_error", explanation=type(error).__name__)
+                coverage = found.view.coverage
             return self._row(partition, outcome, coverage, tally, evaluator=account.evaluator)
 
     def refused(
@@ -263,25 +271,29 @@ class HallucinationMetric:
         if not any(block.kind == "tool" and block.text for block in material.blocks):
             return _Outcome(status="unknown", reason="no_evidence"), coverage
         if partition.partition_type == "span":
-            return await self._judge_span(material, judge, tally), coverage
+            return await self._judge_span(material, judge, tally)
         return await self._judge_trace(material, judge, tally)
 
-    async def _judge_span(self, material: Material, judge: Judge, tally: _Tally) -> _Outcome:
-        if material.view.coverage.share < self.settings.min_coverage:
-            return _Outcome(status="unknown", reason="low_coverage")
+    async def _judge_span(self, material: Material, judge: Judge, tally: _Tally) -> tuple[_Outcome, Coverage]:
+        coverage = material.view.coverage
+        if coverage.share < self.settings.min_coverage:
+            return _Outcome(status="unknown", reason="low_coverage"), coverage
         async with self._calls:
             reply = await judge.faithfulness(material.question, material.answer, material.view)
         tally.add(reply)
+        if reply.view is not None:
+            coverage = reply.view.coverage
         if reply.value is None:
-            return _failed(reply.failure)
+            return _failed(reply.failure), coverage
         dimensions = reply.value.dimensions.model_dump()
-        return _Outcome(
+        outcome = _Outcome(
             status="scored",
             score=round(sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()), 6),
             explanation=reply.value.explanation,
             claims=self._checked(reply.value.claims, material, tally),
             dimensions=dimensions,
         )
+        return outcome, coverage
 
     async def _judge_trace(self, material: Material, judge: Judge, tally: _Tally) -> tuple[_Outcome, Coverage]:
         view = material.view
@@ -303,6 +315,7 @@ class HallucinationMetric:
         async with self._calls:
             reply = await judge.label(material.question, drafts, view)
         tally.add(reply)
+        view = reply.view or view
         if reply.value is None:
             return _failed(reply.failure), view.coverage
         claims, coverage = reply.value, view.coverage
@@ -336,6 +349,7 @@ class HallucinationMetric:
             tally.flags.add("recheck_failed")
             return claims, coverage
         tally.flags.add("rechecked")
+        view = reply.view or view
         again = dict(zip(doubtful, reply.value, strict=True))
         kept = tuple(
             again[index] if index in again and again[index].label is not None else claim
@@ -468,7 +482,5 @@ def get_trace_metric(
         where = ".".join(str(part) for part in first["loc"]) or "config"
         raise ConfigError(f"agent.hallucination: {where}: {first['msg']}") from None
     if judge is None:
-        from groundwire.scorer.judges.offline import OfflineJudge
-
-        judge = OfflineJudge()
+        judge = build_judge(judge_config_of(known, systems_params), metric=known, settings=settings)
     return HallucinationMetric(judge=judge, config=known, settings=settings)

@@ -99,19 +99,25 @@ def _only_text(value: Any) -> str:
 
 
 def question_of(spans: Sequence[Span]) -> str:
-    """What the user last asked: the root's last user text, else the last model call's, else the root's plain input."""
+    """What the user last asked: the root's last user text, else its plain question, else the last model call's text."""
     root = spans[0]
-    if text := last_text(root.input_messages, "user"):
+    if text := last_text(root.input_messages, "user") or _asked(root.input):
         return text
     llm = [span for span in spans if span.kind == "LLM"]
     if text := next((text for span in reversed(llm) if (text := last_text(span.input_messages, "user"))), ""):
         return text
-    value = root.input
+    return compact(root.input)
+
+
+def _asked(value: Any) -> str:
+    """The question in a span's plain input: the input itself, or what stands under a key that names a question."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict):
         for key in ("question", "query", "input", "prompt", "message", "text"):
             if isinstance(value.get(key), str):
                 return str(value[key])
-    return compact(value)
+    return ""
 
 
 def response_parts(messages: Iterable[Message]) -> list[ToolCallResponsePart]:
