@@ -67,7 +67,7 @@ def test_a_list_of_messages_is_one_conversation_and_a_list_of_lists_is_several(t
 
 
 def test_tasks_and_numbers_are_told_apart_by_file_and_trial(tmp_path: Path) -> None:
-    records = [{"task_id": 3, "trial": trial, "traj": TALK} for trial in (0, 1)]
+    records: list[Any] = [{"task_id": 3, "trial": trial, "traj": TALK} for trial in (0, 1)]
     assert trace_ids(list(read_traces(write(tmp_path / "air.json", records)))) == ["air:3:0", "air:3:1"]
     records = [{"id": 7, "traj": TALK}, {"task_id": "t", "traj": TALK}, {"task_id": "t", "traj": TALK}]
     assert trace_ids(list(read_traces(write(tmp_path / "air.json", records)))) == ["air:7", "air:t", "air:t:2"]
@@ -234,7 +234,7 @@ def test_canonical_partitions_that_break_a_rule_are_rejected_by_name(tmp_path: P
     )
     found = list(read_traces(path))
     assert [item.reason for item in found if isinstance(item, Rejected)] == ["two_traces", "no_spans", "bad_target"]
-    assert problems(found) == [(5, "no valid canonical partition: spans.0.trace_id: Field required")]
+    assert problems(found) == [(5, "no valid canonical partition: spans.0.trace_id: missing")]
 
 
 def test_text_that_is_odd_is_cleaned_where_it_enters(tmp_path: Path) -> None:

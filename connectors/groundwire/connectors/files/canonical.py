@@ -7,9 +7,12 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from groundwire.connectors.messages import without_media
-from groundwire.scorer import Partition, PartitionType
+from groundwire.scorer import Message, Partition, PartitionType, Span
 
 __all__ = ["Rejected", "is_canonical", "read_canonical"]
+
+_FIELDS = {*Partition.model_fields, *Span.model_fields, *Message.model_fields, "schema"}
+"""Names that a message may repeat; others may be text of the trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +43,8 @@ def read_canonical(record: Mapping[str, Any]) -> Partition | Rejected | str:
         if (rejected := _broken_target(record)) is not None:
             return rejected
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        place = ".".join(str(step) for step in first["loc"]) or "the record"
-        return f"{place}: {first['msg'][:120]}"
+        steps = [str(step) for step in first["loc"] if isinstance(step, int) or step in _FIELDS]
+        return f"{'.'.join(steps) or 'the record'}: {first['type'].replace('_', ' ')}"
     except RecursionError:
         return "it is nested too deep"
     if not partition.spans:

@@ -163,6 +163,8 @@ def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | 
     root = next((span for span in spans if span.parent_id not in runs), spans[0])
     run = runs[root.span_id]
     metadata = _metadata(run)
+    if project := nonempty(run.get("session_name")) or nonempty(run.get("project_name")):
+        metadata = {**metadata, "langsmith.project": project}
     thread = nonempty(run.get("thread_id")) or next(
         (found for key in _THREAD_KEYS if (found := nonempty(metadata.get(key)))), None
     )

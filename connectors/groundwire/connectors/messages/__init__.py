@@ -1,9 +1,9 @@
 """Every shape in which people's tracing stores messages, read into the OpenTelemetry GenAI form by one reader."""
 
-from groundwire.connectors.messages.contents import shown_response
 from groundwire.connectors.messages.decoding import as_json, clean_text, decode_at, decoded, loads, without_media
 from groundwire.connectors.messages.flattened import unflattened
-from groundwire.connectors.messages.reader import find_messages, is_message, read_messages, role_of
+from groundwire.connectors.messages.reader import find_messages, read_messages
+from groundwire.connectors.messages.roles import is_message
 
 __all__ = [
     "as_json",
@@ -14,8 +14,6 @@ __all__ = [
     "is_message",
     "loads",
     "read_messages",
-    "role_of",
-    "shown_response",
     "unflattened",
     "without_media",
 ]
