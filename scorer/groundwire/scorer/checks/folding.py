@@ -28,15 +28,15 @@ _MARKS = {
     "、": ",",
     "٪": "%",
 }
-_MARKDOWN = str.maketrans(dict.fromkeys("*`~\\", SKIP))
-_UNDERLINE = re.compile(r"__|(?<![^\W_])_(?=\S)|(?<=\S)_(?![^\W_])")
+_MARKDOWN = str.maketrans(dict.fromkeys("*`\\", SKIP))
+_PAIRED = re.compile(r"__|~~|(?<![^\W_])_(?=\S)|(?<=\S)_(?![^\W_])")
 
 
 def fold(text: str) -> str:
     """The text with the same length in which digits are ASCII, blanks are spaces and Markdown marks are `SKIP`."""
     folded = text.translate(_MARKDOWN)
-    if "_" in folded:
-        folded = _UNDERLINE.sub(lambda found: SKIP * len(found.group()), folded)
+    if "_" in folded or "~~" in folded:
+        folded = _PAIRED.sub(lambda found: SKIP * len(found.group()), folded)
     if folded.isascii():
         return folded
     return folded.translate({ord(character): _alike(character) for character in set(folded) if character > "\x7f"})

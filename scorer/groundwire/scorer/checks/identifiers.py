@@ -42,22 +42,20 @@ def read_identifiers(text: str, original: str, _language: str) -> list[Item]:
         word = found.group()
         if word.isdigit() and not _is_padded(text, start, end):  # a number, as most are
             continue
-        while word and word[-1] in "-_/":
-            word, end = word[:-1], end - 1
-        start, end = _without_words(text, start, end)
+        end = _without_words(text, start, start + len(word.rstrip("-_/")))
         word = text[start:end]
-        if _is_identifier(word):
+        if _is_padded(text, start, end) if word.isdigit() else _is_identifier(word):
             items.append(Item(kind="identifier", text=original[start:end], start=start, end=end, value=_normal(word)))
     return items
 
 
-def _without_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Drop the plain words at the end of a chain: of "item-5-related" the code is "item-5"."""
+def _without_words(text: str, start: int, end: int) -> int:
+    """The end of a chain without the plain words that end it: of "item-5-related" the code is "item-5"."""
     while True:
         cut = max(text.rfind("-", start, end), text.rfind("/", start, end))
         tail = text[cut + 1 : end]
         if cut <= start or not tail.isalpha() or tail.upper() == tail or not re.search(r"\d", text[start:cut]):
-            return start, end
+            return end
         end = cut
 
 
@@ -73,8 +71,6 @@ def _is_identifier(word: str) -> bool:
         return any(character.isdigit() for character in word)
     if not any(character.isdigit() for character in word):
         return False
-    if word.isdigit():
-        return True
     if not any(character.isalpha() for character in word):
         parts = _DIGITS.findall(word)
         return _GROUPED.fullmatch(word) is None and "/" not in word and (len(parts) > 2 or word[0] in "+(")

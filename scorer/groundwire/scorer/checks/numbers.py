@@ -19,8 +19,8 @@ _BEFORE = re.compile(
 )
 # What follows: up to three words, each letters with the marks that unit symbols hold.
 _AFTER = re.compile(
-    rf"({GAP}-?{GAP})(%|‰|[$€£¥₹₽₩₺₪฿₫₴₿]|°{GAP}[CF](?![^\W\d_])|°|℃|℉|"
-    r"[^\W\d_]+[.²³]?(?:/[^\W\d_]+)?(?:[ -][^\W\d_]+[²³]?){0,2}|[''′″\"])"
+    rf"({GAP}(?:-{GAP}(?=[^\W\d_]))?)(%|‰|[$€£¥₹₽₩₺₪฿₫₴₿](?![ ]?\d)|°{GAP}[CF](?![^\W\d_])|°|℃|℉|"
+    r"[^\W\d_]+[.²³]?(?:/[^\W\d_]+)?(?:[ -][^\W\d_]+[²³]?){0,2})"
 )
 _SYMBOLS = frozenset("$€£¥₹₽₩₺₪฿₫₴₿")
 _SIGNED = frozenset("-+\x00") | _SYMBOLS
@@ -198,8 +198,6 @@ def _prefixes(phrase: str) -> Iterator[int]:
 
 
 def _unit(word: str, low: str, *, apart: bool) -> str | None:
-    if word in {"'", '"', "′", "″"}:
-        return None
     if len(word) == 1 and word.isascii():
         if word not in LONE_LETTERS or (apart and word in {"A", "d", "B", "t", "s"}):
             return None
