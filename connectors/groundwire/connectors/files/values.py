@@ -61,7 +61,7 @@ def _value_or_break(window: "_Window", indent: str | None) -> Value | Broken:
         return Value(value=window.decode(), line=line)
     except json.JSONDecodeError as error:
         at = window.line + window.buffer.count("\n", window.at, min(error.pos, len(window.buffer)))
-        return _break(window, at, error.msg[:1].lower() + error.msg[1:], indent)
+        return _break(window, at, error.msg.lower().removesuffix(" at").removesuffix(" starting"), indent)
     except ValueError as error:
         return _break(window, line, str(error), indent)
 
