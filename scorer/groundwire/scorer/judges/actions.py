@@ -54,6 +54,11 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         r"paid|charged|billed|bezahlt|belastet|cobrad|pagad|payé|débité|支付|扣款",
         r"pay|charge|bill|book|order|update|purchase|checkout|modify|exchange",
     ),
+    "complete": (
+        r"completed|processed|finali[sz]ed|confirmed|submitted|applied|abgeschlossen|bestätigt|bearbeitet|completad|procesad|confirmad|"
+        r"confirmé|traité|effectué|完成|处理|确认",
+        "",
+    ),
     "save": (
         r"saved|stored|recorded|logged|gespeichert|guardad|enregistr|保存",
         r"save|store|write|record|log|create|update|put|insert",
@@ -114,7 +119,7 @@ def deed(claim: str, view: View) -> Deed | None:
     if reported is None:
         return None
     family, own = reported
-    able = [shown for shown in tools if _COMPILED[family][2].search(_snake(shown.block.tool_name or ""))]
+    able = [shown for shown in tools if _is_able(shown.block.tool_name or "", family)]
     done = [shown for shown in able if not failed(shown)]
     if done:
         return Deed(outcome="done", family=family, shown=done[-1])
@@ -127,6 +132,12 @@ def deed(claim: str, view: View) -> Deed | None:
         broken = next((shown for shown in reversed(tools) if failed(shown)), None)
         return Deed(outcome="failed" if broken else "absent", family=family, shown=broken)
     return None
+
+
+def _is_able(tool: str, family: str) -> bool:
+    """Whether a tool's name says that it does such deeds; what only reads never does, and any other completes something."""
+    name = _snake(tool)
+    return not _READS.match(name) and (family == "complete" or _COMPILED[family][2].search(name) is not None)
 
 
 def _reported(claim: str, with_tools: bool) -> tuple[str, bool] | None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from groundwire.scorer.judges.features import negated
 from groundwire.scorer.judges.leaves import Leaf
 from groundwire.scorer.judges.windows import content_words, words
 
@@ -59,7 +58,6 @@ _COMING = re.compile(
     r"(?i)(?:\b(?:will|to|can|could|may|should|if|once|when|until|not|never|wird|werden|será|sera|nicht|no|ne|n't)\b\W+(?:\w+\W+){0,2}|将|会|未)$"
 )
 _YES = frozenset({"true", "yes", "y", "enabled", "included", "on"})
-_NO = frozenset({"false", "no", "n", "none", "disabled", "excluded", "off"})
 _COPULA = r"\W*(?:\b(?:is|was|are|were|will be|remains|ist|war|sind|lautet|beträgt|heißt|es|son|era|está|est|sont|était)\b|[:：=]|是|为)\W*"
 _SKIPPED_KEYS = re.compile(
     r"(?i)(?:^|_)(?:id|ids|uuid|url|uri|link|description|text|body|content|message|comment|notes?|summary|title)$"
@@ -97,24 +95,46 @@ def _booleans(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
     by_key: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
         if leaf.text.casefold() in {"true", "false", "yes", "no"}:
-            by_key.setdefault(
-                tuple(word for word in leaf.key_words if word not in {"is", "ha", "has", "can", "are"}), []
-            ).append(leaf)
+            by_key.setdefault(tuple(word for word in leaf.key_words if word not in _AUXILIARY), []).append(leaf)
     for key, group in by_key.items():
         truths = {leaf.text.casefold() in _YES for leaf in group}
         if not key or len(truths) > 1 or not frozenset(key) <= mine:
             continue
         clause = _around(claim, key)
-        yield Category(agrees=truths == {not negated(clause) and not _says_no(clause)}, leaf=group[0], said=clause)
+        truth = _said_of(clause, key)
+        if truth is not None:
+            yield Category(agrees=truths == {truth}, leaf=group[0], said=clause)
 
 
-def _says_no(clause: str) -> bool:
-    return bool(re.search(r"(?i)[:：]\W*(?:no|none|false|nein|nicht|keine?|non|否|无)\b", clause))
+_AUXILIARY = frozenset({"is", "ha", "has", "can", "are", "wa", "was"})
+_DENIED_BEFORE = r"(?:\b(?:no|not|non|without|never|isn['’]?t|aren['’]?t|hasn['’]?t|lacks?|nicht|keine?|ohne|sin|sans)\b|n['’]t\b)[\s-]*(?:\w+\s+){0,2}"
+_DENIED_AFTER = (
+    r"\W*(?:\b(?:is|was|has|were|are|been|be)\b\W*){0,3}(?:\b(?:no|not|none|never|false|nein|nicht|excluded|declined|unavailable|disabled)\b|"
+    r"\b(?:isn|wasn|hasn)['’]?t\b|否|无)"
+)
+_AFFIRMED_BEFORE = r"\b(?:is|are|has|have|includes?|including|with|ist|hat|es|tiene|est|a)\s+(?:\w+\s+){0,2}"
+_AFFIRMED_AFTER = r"\W*(?:\b(?:is|was|has|been)\b\W*){0,2}\b(?:included|yes|true|available|enabled|active|purchased|added|ja|sí|oui)\b"
+
+
+def _said_of(clause: str, key: Sequence[str]) -> bool | None:
+    """Whether a clause affirms or denies a member, by the words right beside its name; None where it does neither."""
+    if len(clause.split()) > _LONGEST_CLAUSE:
+        return None
+    name = r"[\s_-]*".join(rf"{re.escape(word)}\w{{0,4}}" for word in key)
+    if re.search(rf"(?i){_DENIED_BEFORE}\b{name}|\bnon-?{name}|\b{name}{_DENIED_AFTER}", clause):
+        return False
+    if re.search(rf"(?i){_AFFIRMED_BEFORE}{name}|\b{name}{_AFFIRMED_AFTER}", clause):
+        return True
+    return None
+
+
+_LONGEST_CLAUSE = 14
+"""Words; in a longer clause a yes or no may belong to something else."""
 
 
 def _around(claim: str, key: Sequence[str]) -> str:
     """The part of the claim, between commas and conjunctions, that speaks of the key."""
-    parts = re.split(r"[,;，；]|\b(?:and|but|und|aber|y|pero|et|mais)\b", claim)
+    parts = re.split(r"[,;，；]|\b(?:and|but|as|because|since|und|aber|y|pero|et|mais)\b", claim)
     return next((part for part in parts if frozenset(key) <= frozenset(words(part))), claim).strip()
 
 

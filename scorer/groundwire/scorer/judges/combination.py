@@ -61,10 +61,10 @@ def _shipped() -> Combination:
 COVERAGE_RULE = Combination(
     intercept=3.0,
     weights=tuple(
-        {"best_weighted": -5.0, "numbers_missing": 2.0, "any_name_missing": 0.5, "antonym": 0.5}.get(name, 0.0)
+        {"coverage": -3.0, "sentence": -3.0, "figure_missing": 2.0, "name_missing": 1.0, "opposite": 0.5}.get(name, 0.0)
         for name in FEATURES
     ),
-    low=0.3,
-    high=0.7,
+    low=0.25,
+    high=0.75,
 )
-"""The rule without fitting: how much of the claim's wording the best window holds, and whether its figures are there."""
+"""The rule without fitting: how much of the claim's wording the evidence holds, and whether figures and names are there."""

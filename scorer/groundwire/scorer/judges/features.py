@@ -1,50 +1,36 @@
-"""What is measured about one claim against the evidence: the numbers that the rules and the fitted combination look at."""
+"""What is measured about one claim against the evidence: the features that the rules and the combination look at."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from groundwire.scorer.claims import Check
-from groundwire.scorer.judges.windows import Window, Windows, content_words, words
+from groundwire.scorer.judges.windows import Window, Windows, content_words, negated, words
 
-__all__ = ["FEATURES", "Alignment", "align", "negated", "vector"]
+__all__ = ["FEATURES", "Alignment", "align", "vector"]
 
 FEATURES = (
     "coverage",
-    "best_coverage",
-    "weighted",
-    "best_weighted",
-    "bigrams",
-    "best_bigrams",
-    "run",
-    "characters",
-    "token_set",
-    "names_missing",
-    "any_name_missing",
-    "rarest_missing",
-    "missing_count",
-    "numbers_missing",
-    "any_number",
+    "sentence",
+    "neighbours",
+    "figure_missing",
+    "name_missing",
+    "capital_missing",
     "contradicted",
-    "negation",
-    "antonym",
-    "length",
-    "evidence_length",
-    "single_window",
+    "denies",
+    "opposite",
     "superlative",
+    "one_missing",
     "speaker",
 )
 """Names of the numbers in `vector`, in its order."""
 
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|can['’]?t|\w+n['’]t|n't|unable|fail(?:s|ed)?|lacks?|denied|refused|unavailable|"
-    r"non-?\w+|nicht|kein\w*|nie|niemals|ohne|no|nunca|ningun\w*|ningún|sin|tampoco|ne|pas|jamais|aucune?|sans)\b|不|没|沒|無|无|未|非"
-)
 _SUPERLATIVE = re.compile(
     r"(?i)\b(?:first|last|only|all|every|always|never|most|least|best|worst|oldest|youngest|largest|smallest|highest|lowest|none|any|exclusively|entirely)\b"
 )
-_SPEAKER = re.compile(r"(?i)\b(?:i|i'm|i've|my|me|we|our|us)\b")
+_SPEAKER = re.compile(r"(?i)\b(?:i|i['’](?:m|ve|d)|my|me)\b")
 _OPPOSITES = (
     "increase|rise|rose|grow|grew|gain decrease|fall|fell|drop|decline|shrink|lose|lost",
     "high|higher|above|over low|lower|below|under",
@@ -139,9 +125,8 @@ class Alignment:
         """The line or sentence of the best window that shares most content words with the claim, verbatim."""
         if self.best is None:
             return ""
-        parts = re.split(r"(?<=[.!?。！？])\s+|\n", self.best.text)
         content = frozenset(self.content)
-        return max(parts, key=lambda part: len(content.intersection(words(part))), default="")
+        return max(self.best.lines, key=lambda line: len(content.intersection(words(line))), default="")
 
 
 def align(claim: str, windows: Windows, checks: Sequence[Check] = ()) -> Alignment:
@@ -152,46 +137,32 @@ def align(claim: str, windows: Windows, checks: Sequence[Check] = ()) -> Alignme
     return Alignment(claim, best, windows, tuple(checks))
 
 
-def negated(text: str) -> bool:
-    """Whether a negation stands in the text."""
-    return bool(_NEGATION.search(text))
-
-
 def vector(alignment: Alignment) -> tuple[float, ...]:
-    """The features of `FEATURES` in that order, each in [0, 1] but for the two lengths (natural logarithms / 10)."""
-    from rapidfuzz import fuzz
+    """The features of `FEATURES`, in that order, each in [0, 1].
 
-    best = alignment.best
-    bag = best.bag if best else frozenset[str]()
+    How much of the claim's words the evidence holds (long words weigh more), its best sentence holds, and holds side by
+    side; whether a figure, a name, a capitalised word is missing; whether a value is contradicted; whether the claim
+    denies what the nearest sentence doesn't, or the two use opposite words; whether the claim says "first", "only" and the like; whether exactly one word is missing; whether
+    somebody speaks of himself.
+    """
     vocabulary = alignment.windows.vocabulary
     content = alignment.content
-    names = _names(alignment.claim)
-    numbers = [check for check in alignment.checks if check.check in {"number", "date", "unit", "identifier"}]
-    missing = [word for word in content if word not in vocabulary]
     near = alignment.nearest
+    figures = [check for check in alignment.checks if check.check in {"number", "date", "unit"}]
+    denies = negated(alignment.claim)
+    missing = sum(word not in vocabulary for word in content)
     return (
-        alignment.coverage_anywhere,
-        alignment.coverage,
         _weighted(content, vocabulary),
-        _weighted(content, bag),
-        _pairs(alignment.words, [window.words for window in alignment.windows.usable]),
-        _pairs(alignment.words, [best.words] if best else []),
-        _run(alignment.words, best.words if best else ()),
-        _characters(alignment.claim, best.text if best else ""),
-        fuzz.token_set_ratio(" ".join(alignment.words), " ".join(best.words)) / 100 if best else 0.0,
-        1 - _share(names, vocabulary) if names else 0.0,
-        float(any(name not in vocabulary for name in names)),
-        max((min(len(word), 10) / 10 for word in missing), default=0.0),
-        min(len(missing), 8) / 8,
-        sum(check.outcome in {"not_found", "contradicted"} for check in numbers) / len(numbers) if numbers else 0.0,
-        float(bool(numbers)),
+        _share(content, frozenset(words(near))),
+        _neighbours(content, alignment.windows),
+        float(any(check.outcome != "found" for check in figures)),
+        float(any(check.outcome != "found" for check in alignment.checks if check.check == "name")),
+        float(any(word not in vocabulary for word in _capitals(alignment.claim))),
         float(any(check.outcome == "contradicted" for check in alignment.checks)),
-        float(negated(alignment.claim) != negated(near)),
+        float(denies and not negated(near)),
         float(_opposed(content, frozenset(words(near)))),
-        _log(len(alignment.words)),
-        _log(sum(len(window.words) for window in alignment.windows.usable)),
-        float(len(alignment.windows.usable) <= 1),
         float(bool(_SUPERLATIVE.search(alignment.claim))),
+        float(missing == 1),
         float(bool(_SPEAKER.search(alignment.claim))),
     )
 
@@ -207,54 +178,21 @@ def _weighted(content: Sequence[str], bag: frozenset[str]) -> float:
     return sum(weight for word, weight in weights.items() if word in bag) / total if total else 0.0
 
 
-def _pairs(claim: Sequence[str], texts: Sequence[Sequence[str]]) -> float:
-    pairs = set(zip(claim, claim[1:], strict=False))
+def _neighbours(content: Sequence[str], windows: Windows) -> float:
+    """Share of the claim's neighbouring content words that some sentence of the evidence has together."""
+    pairs = list(itertools.pairwise(content))
     if not pairs:
         return 0.0
-    found: set[tuple[str, str]] = set()
-    for text in texts:
-        found.update(pairs.intersection(zip(text, text[1:], strict=False)))
-    return len(found) / len(pairs)
-
-
-def _run(claim: Sequence[str], text: Sequence[str]) -> float:
-    """The longest common run of words over the claim's words."""
-    if not claim or not text:
-        return 0.0
-    places: dict[str, list[int]] = {}
-    for index, word in enumerate(text):
-        places.setdefault(word, []).append(index)
-    longest = 0
-    lengths: dict[int, int] = {}
-    for word in claim:
-        lengths = {index: lengths.get(index - 1, 0) + 1 for index in places.get(word, ())}
-        longest = max(longest, *lengths.values()) if lengths else longest
-    return longest / len(claim)
-
-
-def _characters(claim: str, text: str, size: int = 4) -> float:
-    mine = _grams(claim, size)
-    return len(mine & _grams(text, size)) / len(mine) if mine else 0.0
-
-
-def _grams(text: str, size: int) -> set[str]:
-    text = re.sub(r"\W+", " ", text.casefold()).strip()
-    return {text[index : index + size] for index in range(max(len(text) - size + 1, 0))}
+    return sum(any(one in bag and other in bag for bag in windows.sentences) for one, other in pairs) / len(pairs)
 
 
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\da-zß-öø-ÿ][\w'’-]+")
 
 
-def _names(claim: str) -> list[str]:
-    """The capitalised words of a claim that does not write everything with capitals, its first word left out."""
+def _capitals(claim: str) -> list[str]:
+    """The capitalised words of a claim, its first word left out."""
     return [word for name in _NAME.findall(claim.strip()) for word in content_words(name)]
 
 
 def _opposed(content: Sequence[str], near: frozenset[str]) -> bool:
     return any(OPPOSITES[word] & near for word in content if word in OPPOSITES and word not in near)
-
-
-def _log(count: int) -> float:
-    from math import log
-
-    return log(1 + count) / 10

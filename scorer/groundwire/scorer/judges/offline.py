@@ -7,7 +7,7 @@ from typing import Self
 from groundwire.scorer.claims import Claim, DraftClaim
 from groundwire.scorer.evidence import View
 from groundwire.scorer.judge import Capability, Failure, Faithfulness, JudgeVersion, Reply, UnsupportedSpan, Verdict
-from groundwire.scorer.judges.combination import COVERAGE_RULE, Combination
+from groundwire.scorer.judges.combination import Combination
 from groundwire.scorer.judges.dimensions import weigh_dimensions
 from groundwire.scorer.judges.languages import guess
 from groundwire.scorer.judges.phrases import INSTRUCTION
@@ -42,7 +42,7 @@ class OfflineJudge:
     def __init__(self, *, language: str = "en", combination: Combination | None = None) -> None:
         """`language` is read where a text doesn't show its own. `combination` replaces the shipped coefficients."""
         self._language = language
-        self._combination = combination or COVERAGE_RULE
+        self._combination = combination or Combination.shipped()
 
     @property
     def version(self) -> JudgeVersion:

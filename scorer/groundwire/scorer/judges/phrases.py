@@ -41,6 +41,7 @@ _FILLER = _any(
     r"^(?:i|we) (?:completely |fully |totally )?understand\b",
     r"^(?:here(?:['’]s| is| are)|below (?:is|are)|the (?:following|details)\b.*\b(?:are|is|as follows)|as follows)\b[^.\d]*[:.]?$",
     r"^(?:hier (?:sind|ist)|aqu[íi] (?:est[áa]n?|tiene)|estos? (?:son|es)|voici|以下是|这是|详情如下|如下)[^\d]*[:：.]?$",
+    r"^the (?:following|requested) (?:actions?|changes?|updates?|steps?)\b.*\b(?:completed|made|done|taken)\W*$",
     r"^(?:i trust|rest assured|no worries|no problem|not a problem|step \d+\W*$)",
 )
 _CONFIRMATION = _any(

@@ -1,6 +1,8 @@
 """From what was measured to one of three states for a claim: supported, hallucinated, or undecided."""
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from groundwire.scorer.checks import EvidenceIndex, run_checks
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Label
@@ -8,10 +10,10 @@ from groundwire.scorer.evidence import Shown, View
 from groundwire.scorer.judges.actions import Deed, deed
 from groundwire.scorer.judges.categories import Category, category
 from groundwire.scorer.judges.combination import Combination
-from groundwire.scorer.judges.features import Alignment, align, negated, vector
+from groundwire.scorer.judges.features import Alignment, align, vector
 from groundwire.scorer.judges.languages import guess
 from groundwire.scorer.judges.leaves import Leaf, leaves
-from groundwire.scorer.judges.windows import Windows
+from groundwire.scorer.judges.windows import Windows, negated
 
 __all__ = ["LEXICAL", "Bench", "judge_claim"]
 
@@ -21,10 +23,14 @@ LEXICAL = "lexical check"
 _SPECIFIC = frozenset({"number", "date", "unit", "identifier", "email", "url", "quotation", "citation"})
 """Checks whose missing item makes a claim unsupported; a name that is missing may be written otherwise."""
 _FABRICATED = frozenset({"url", "email", "identifier", "quotation", "citation"})
+_SMALL = re.compile(r"\d{1,2}|[^\W\d]+")
+"""A number that any longer text holds somewhere: alone it shows little."""
 _QUOTE = 240
 """Most characters of a quote."""
 _NEARLY = 0.95
-"""Share of a claim's content words that data must hold to support a claim without specifics."""
+"""Share of a claim's content words that data must hold together to support a claim without specifics."""
+_EVEN = 0.5
+"""Where the probability itself must stand for a figure to decide about a claim in prose."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class Bench:
     def cut(self) -> bool:
         """Whether any evidence was cut: then what isn't found may stand in what isn't shown."""
         return any(shown.cut for shown in self.view.shown)
+
+    @cached_property
+    def has_data(self) -> bool:
+        """Whether any of it is data: its member names are no wording that a claim could share."""
+        return any(window.data for window in self.windows.usable)
 
 
 @dataclass(frozen=True)
@@ -97,164 +108,150 @@ def _measure(draft: DraftClaim, bench: Bench, language: str) -> _Finding:
         deed=deed(draft.text, bench.view),
         category=category(draft.text, bench.leaves),
         probability=bench.combination.probability(vector(alignment)),
-        comparable=best is not None and not best.data and guess(draft.text, bench.language) == bench.language,
+        comparable=bool(bench.windows.usable) and not bench.has_data and guess(draft.text, bench.language) == bench.language,
     )
 
 
 def _contradicted(finding: _Finding, bench: Bench) -> Claim | None:
-    wrong = next((check for check in finding.outcome("contradicted")), None)
+    wrong = next(iter(finding.outcome("contradicted")), None)
     if wrong is None:
         return None
     where = f" in {wrong.block}" if wrong.block else ""
     reason = f"{wrong.check} {wrong.text!r} disagrees with {wrong.quote or 'another value'!r}{where}"
-    return _claim(finding, "hallucinated", reason, kind="contradiction", evidence=_cite_check(bench, wrong), floor=0.9)
+    return _hallucinated(finding, "contradiction", reason, 0.9, evidence=_cite_check(bench, wrong))
 
 
-def _undone(finding: _Finding, bench: Bench) -> Claim | None:
+def _undone(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     match finding.deed:
         case Deed(outcome="failed", shown=Shown() as shown):
             reason = f"the deed is reported as done, but {shown.block.name} failed"
-            evidence = _cite(shown, shown.text[:_QUOTE])
-            return _claim(finding, "hallucinated", reason, kind="false_success", evidence=evidence, floor=0.9)
+            evidence = _cite(shown, _first_line(shown.text))
+            return _hallucinated(finding, "false_success", reason, 0.9, evidence=evidence)
         case Deed(outcome="absent"):
-            return _claim(
-                finding,
-                "hallucinated",
-                "the deed is reported as done, but no tool that could do it ran",
-                kind="false_success",
-                floor=0.85,
-            )
+            reason = "the deed is reported as done, but no tool that could do it ran"
+            return _hallucinated(finding, "false_success", reason, 0.85)
     return None
 
 
-def _otherwise(finding: _Finding, bench: Bench) -> Claim | None:
+def _otherwise(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     said = finding.category
     if said is None or said.agrees:
         return None
     reason = f"{said.said!r} disagrees with {said.leaf.quote} in {said.leaf.shown.block.name}"
-    return _claim(finding, "hallucinated", reason, kind="contradiction", evidence=_cite_leaf(said.leaf), floor=0.88)
+    return _hallucinated(finding, "contradiction", reason, 0.88, evidence=_cite_leaf(said.leaf))
 
 
 def _missing(finding: _Finding, bench: Bench) -> Claim | None:
     absent = [check for check in finding.outcome("not_found") if check.check in _SPECIFIC]
     if not absent:
         return None
+    if bench.cut or (bench.view.media and not bench.windows.usable):  # it may stand in what was not looked at
+        return _undecided(finding)
+    if finding.comparable and finding.probability < _EVEN:
+        return _undecided(finding)
     names = ", ".join(f"{check.check} {check.text!r}" for check in absent[:3])
-    if not bench.windows.usable and bench.view.media:
-        return _undecided(finding)
-    if bench.cut:
-        return _undecided(finding)
     kind = "fabricated_reference" if any(check.check in _FABRICATED for check in absent) else "unsupported_addition"
-    return _claim(finding, "hallucinated", f"{names} not found in the evidence", kind=kind, floor=0.8)
+    return _hallucinated(finding, kind, f"{names} not found in the evidence", 0.8)
 
 
 def _found(finding: _Finding, bench: Bench) -> Claim | None:
-    held = [check for check in finding.outcome("found", "derived") if check.check in _SPECIFIC or check.check == "name"]
-    specific = [check for check in held if check.check in _SPECIFIC]
-    if not specific:
+    held = [check for check in finding.outcome("found", "derived") if check.check in _SPECIFIC]
+    telling = [check for check in held if _tells(check, bench)]
+    if not telling:
         return None
-    if finding.comparable and finding.probability >= bench.combination.high:
+    if finding.comparable and finding.probability >= _EVEN:
+        return None if finding.probability >= bench.combination.high else _undecided(finding)
+    if finding.deed is not None and finding.deed.outcome == "open":
         return _undecided(finding)
-    derived = next((check for check in specific if check.outcome == "derived"), None)
-    names = ", ".join(dict.fromkeys(check.text for check in specific[:4]))
-    reason = (
-        f"{derived.text!r} follows from the evidence ({derived.quote})" if derived else f"{names} found in the evidence"
-    )
-    evidence = next((cited for check in specific if (cited := _cite_check(bench, check)) is not None), None)
+    telling.sort(key=lambda check: not (check.block or "").startswith("E"))
+    evidence = next((cited for check in telling if (cited := _cite_check(bench, check)) is not None), None)
     if evidence is None:
-        return _undecided(finding)
-    return _claim(finding, "supported", reason, evidence=evidence, ceiling=0.25)
+        return None
+    derived = next((check for check in held if check.outcome == "derived"), None)
+    names = ", ".join(dict.fromkeys(check.text for check in held[:4]))
+    reason = f"{derived.text!r} follows by arithmetic from the evidence" if derived else f"{names} found in the evidence"
+    return _supported(finding, reason, 0.15, evidence)
 
 
-def _done(finding: _Finding, bench: Bench) -> Claim | None:
+def _tells(check: Check, bench: Bench) -> bool:
+    """Whether a found item shows something: a small number in prose doesn't, nor a sum of numbers that prose mentions."""
+    shown = bench.view.find(check.block) if check.block else None
+    if check.path is not None and check.path != "$":
+        return True
+    if check.outcome == "derived":
+        return shown is not None and shown.block.kind == "tool"
+    return check.check != "number" or _SMALL.fullmatch(check.text.strip("*_ ")) is None
+
+
+def _done(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     match finding.deed:
         case Deed(outcome="done", shown=Shown() as shown):
             evidence = _cite(shown, _first_line(shown.text))
-            return _claim(
-                finding, "supported", f"{shown.block.name} ran and did not fail", evidence=evidence, ceiling=0.3
-            )
+            return _supported(finding, f"{shown.block.name} ran and did not fail", 0.25, evidence)
         case Deed(outcome="open"):
             return _undecided(finding)
     return None
 
 
-def _agrees(finding: _Finding, bench: Bench) -> Claim | None:
+def _agrees(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     said = finding.category
     if said is None:
         return None
-    return _claim(
-        finding,
-        "supported",
-        f"{said.said!r} agrees with {said.leaf.quote}",
-        evidence=_cite_leaf(said.leaf),
-        ceiling=0.2,
-    )
+    return _supported(finding, f"{said.said!r} agrees with {said.leaf.quote}", 0.15, _cite_leaf(said.leaf))
 
 
 def _aligned(finding: _Finding, bench: Bench) -> Claim | None:
-    best = finding.alignment.best
-    if best is None or not finding.alignment.content:
+    alignment = finding.alignment
+    if alignment.best is None or not alignment.content:
         return None
-    combination = bench.combination
-    if not finding.comparable:
-        if (
-            finding.alignment.coverage >= _NEARLY
-            and len(finding.alignment.content) >= 2
-            and not negated(finding.draft.text)
-        ):
-            evidence = _cite_words(bench, finding.alignment)
-            if evidence is not None:
-                return _claim(
-                    finding,
-                    "supported",
-                    "all of its words stand together in the evidence",
-                    evidence=evidence,
-                    ceiling=0.3,
-                )
-        return None
-    if finding.probability <= combination.low:
-        evidence = _cite_words(bench, finding.alignment)
-        if evidence is not None:
-            return _claim(finding, "supported", f"its words stand in {evidence.block}", evidence=evidence)
-    if finding.probability >= combination.high and not bench.cut:
-        return _claim(
-            finding, "hallucinated", "most of its words are nowhere in the evidence", kind="unsupported_addition"
-        )
+    if finding.comparable and finding.probability >= bench.combination.high and not bench.cut:
+        reason = "most of its words are nowhere in the evidence"
+        return _hallucinated(finding, "unsupported_addition", reason, finding.probability)
+    same_language = guess(finding.draft.text, bench.language) == bench.language
+    by_wording = not alignment.best.data and same_language and finding.probability <= bench.combination.low
+    together = alignment.coverage >= _NEARLY and len(alignment.content) >= 2 and not negated(finding.draft.text)
+    if by_wording or together:
+        evidence = _cite_words(bench, alignment)
+        if evidence is not None and evidence.verified:
+            return _supported(finding, f"its words stand in {evidence.block}", 0.3, evidence)
     return None
+
+
+def _supported(finding: _Finding, reason: str, probability: float, evidence: Citation) -> Claim:
+    scaled = finding.probability / 2 if finding.comparable else probability
+    return _claim(finding, "supported", reason, scaled, evidence=evidence)
+
+
+def _hallucinated(
+    finding: _Finding, kind: str, reason: str, probability: float, *, evidence: Citation | None = None
+) -> Claim:
+    scaled = 0.5 + finding.probability / 2 if finding.comparable else probability
+    return _claim(finding, "hallucinated", reason, scaled, kind=kind, evidence=evidence)
+
+
+def _undecided(finding: _Finding) -> Claim:
+    return _claim(finding, None, "undecided", finding.probability if finding.comparable else 0.5)
 
 
 def _claim(
     finding: _Finding,
-    label: Label,
+    label: Label | None,
     reason: str,
+    probability: float,
     *,
     kind: str | None = None,
     evidence: Citation | None = None,
-    floor: float = 0.0,
-    ceiling: float = 1.0,
 ) -> Claim:
-    """A decided claim; a rule that decides moves the probability to its own side."""
     return Claim(
         text=finding.draft.text,
         start=finding.draft.start,
         end=finding.draft.end,
         label=label,
         type=kind,
-        reason=f"{LEXICAL}: {reason}",
+        reason=f"{LEXICAL}: {reason}" if label else reason,
         evidence=evidence,
         checks=finding.checks,
-        probability=round(min(max(finding.probability, floor), ceiling), 4),
-    )
-
-
-def _undecided(finding: _Finding) -> Claim:
-    return Claim(
-        text=finding.draft.text,
-        start=finding.draft.start,
-        end=finding.draft.end,
-        reason="undecided",
-        checks=finding.checks,
-        probability=round(finding.probability, 4),
+        probability=round(probability, 4),
     )
 
 

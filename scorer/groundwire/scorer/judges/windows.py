@@ -9,7 +9,7 @@ from groundwire.scorer.checks.data import Leaf, read_leaves
 from groundwire.scorer.evidence import View
 from groundwire.scorer.judges.sentences import sentences
 
-__all__ = ["Window", "Windows", "content_words", "words"]
+__all__ = ["Window", "Windows", "content_words", "negated", "words"]
 
 _STOPWORDS = frozenset(
     """
@@ -28,6 +28,7 @@ _STOPWORDS = frozenset(
 _TOKEN = re.compile(r"[㐀-鿿぀-ヿ가-힯]|[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _CJK = re.compile(r"[㐀-鿿぀-ヿ가-힯]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LINE_END = re.compile(r"(?<=[.!?。！？])\s+|\n")
 _SIZE = 3
 """Sentences in a prose window."""
 _PROSE = 160
@@ -85,6 +86,17 @@ def content_words(text: str) -> list[str]:
 _STEMMED_STOPWORDS = _STOPWORDS | {_stem(word) for word in _STOPWORDS}
 
 
+_NEGATION = re.compile(
+    r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|can['’]?t|\w+n['’]t|n't|unable|fail(?:s|ed)?|lacks?|denied|refused|unavailable|"
+    r"non-?\w+|nicht|kein\w*|nie|niemals|ohne|no|nunca|ningun\w*|ningún|sin|tampoco|ne|pas|jamais|aucune?|sans)\b|不|没|沒|無|无|未|非"
+)
+
+
+def negated(text: str) -> bool:
+    """Whether a negation stands in the text."""
+    return bool(_NEGATION.search(text))
+
+
 @dataclass(frozen=True)
 class Window:
     """A stretch of one shown block."""
@@ -97,6 +109,11 @@ class Window:
     """Offset of the stretch in the block's shown text; -1 where the window is data."""
     failed: bool
     data: bool
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Its sentences, or its lines where it is data, verbatim."""
+        return tuple(line for line in _LINE_END.split(self.text) if line.strip())
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -121,6 +138,12 @@ class Windows:
     def vocabulary(self) -> frozenset[str]:
         """Every word of the usable windows."""
         return frozenset(word for window in self.usable for word in window.bag)
+
+    @cached_property
+    def sentences(self) -> tuple[frozenset[str], ...]:
+        """The words of each sentence, or line of data, of the usable windows."""
+        lines = dict.fromkeys(line for window in self.usable for line in window.lines)
+        return tuple(frozenset(words(line)) for line in lines)
 
     @cached_property
     def _retriever(self) -> object | None:
