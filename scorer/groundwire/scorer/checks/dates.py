@@ -14,6 +14,8 @@ from .items import Item
 
 __all__ = ["read_dates"]
 
+_WORD = r"[^\W぀-ヿ㐀-鿿가-힯]"
+"""A character of a word that a date can't touch; scripts without spaces write dates right beside words."""
 _YEAR = r"(?:1\d|20|21)\d{2}"
 _TIME = r"(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
 _ZONE = r"(?:Z(?![A-Za-z])|[+-](?:0\d|1[0-4]):?[0-5]\d(?!\d)|(?:[ ](?:UTC|GMT)(?![A-Za-z])))"
@@ -25,7 +27,7 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "iso",
             "-",
-            rf"(?<![\w.])(?P<y>{_YEAR})-(?P<m>\d{{2}})-(?P<d>\d{{2}})"
+            rf"(?<!{_WORD})(?<!\.)(?P<y>{_YEAR})-(?P<m>\d{{2}})-(?P<d>\d{{2}})"
             rf"(?:(?:T|[ ])(?P<t>{_TIME})(?P<z>{_ZONE})?)?(?![\d-])",
         ),
         ("iso", "/", rf"(?<![\w./])(?P<y>{_YEAR})/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
@@ -39,7 +41,11 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("numeric", "./-", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./-])(?P<b>\d{1,2})(?P=s)(?P<y>\d{4})(?![\w/-]|\.\d)"),
         ("numeric", "./", r"(?<![\w./,-])(?P<a>\d{1,2})(?P<s>[./])(?P<b>\d{1,2})(?P=s)(?P<y>\d{2})(?![\w/-]|\.\d)"),
         ("short", ".", r"(?<![\w./,-])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?![\w.])"),
-        ("time", ":", rf"(?<![\w:.])(?P<t>{_TIME})(?P<ap>{_MERIDIEM})?(?P<z>(?<=\d){_ZONE})?(?![\w:]|\.\d)"),
+        (
+            "time",
+            ":",
+            rf"(?<!{_WORD})(?<![:.])(?P<t>{_TIME})(?P<ap>{_MERIDIEM})?(?P<z>(?<=\d){_ZONE})?(?!{_WORD}|:|\.\d)",
+        ),
         ("hour", "mM", rf"(?<![\w:.,$€£])(?P<h>1[0-2]|0?\d)(?P<ap>{_MERIDIEM})"),
         (
             "hour",
