@@ -71,10 +71,12 @@ def _cassette_is_fully_played(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def judge_server() -> Any:
-    """A running scripted judge endpoint with every knob at rest."""
+async def judge_server() -> Any:
+    """A running scripted judge endpoint with every knob at rest; the judges made for it are closed after the test."""
+    from tests.scorer.judging import close_all
     from tests.scorer.openai_server import JudgeServer
 
     server = JudgeServer().start()
     yield server
+    await close_all()
     server.stop()

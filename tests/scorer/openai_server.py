@@ -138,6 +138,8 @@ class JudgeServer:
         """None has every model."""
         self.key: str | None = None
         self.calls: list[Call] = []
+        self.worked = threading.Event()
+        """Set once a call's tokens have been counted."""
         self.bugs: list[Exception] = []
         """Of this server: a test that meets one fails when it stops."""
         self.under_way = 0
@@ -240,6 +242,7 @@ class JudgeServer:
         content = content or ""
         call.prompt_tokens = bytes_in // 4
         call.completion_tokens = min(len(content.encode()) // 4 + 1 + fault.reasoning_tokens, call.limit)
+        self.worked.set()
         if fault.hang:
             await asyncio.Event().wait()
         body = fault.body or _body(call, content, fault, self.answering_model or call.body["model"])

@@ -1,55 +1,15 @@
 """The LLM judge through the real SDK: questions, evidence, ids and quotes."""
 
+import asyncio
 import json
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from pydantic import SecretStr
+from tests.scorer.judging import ANSWER, BLOCKS, QUESTION, facts, judge_of, view
 from tests.scorer.openai_server import Fault, JudgeServer
 
-from groundwire.scorer.cache import MemoryCache
-from groundwire.scorer.claims import DraftClaim
-from groundwire.scorer.evidence import Block, Limits, View, fit
-from groundwire.scorer.judges.config import LLMJudgeConfig, PriceConfig
-from groundwire.scorer.judges.llm import LLMJudge
-from groundwire.scorer.judges.registry import build_judge
+from groundwire.scorer.evidence import Block
 from groundwire.scorer.spend import Account, MemoryLedger
-
-QUESTION = "When does my flight leave, and what did it cost?"
-ANSWER = "Hello! Flight KL 1234 departs at 18:40 from gate B17. The ticket cost 318.50 euros. Shall I check you in?"
-BLOCKS = (
-    Block(
-        name="E1",
-        kind="tool",
-        span_id="s1",
-        tool_name="flights",
-        arguments='{"passenger": "A. Vos"}',
-        text='{"flight":"KL 1234","departs":"18:40","gate":"B17","price":{"total":318.5,"currency":"EUR"}}',
-    ),
-    Block(name="U1", kind="user", text=QUESTION),
-)
-
-
-def view(*blocks: Block) -> View:
-    return fit(blocks or BLOCKS, Limits())
-
-
-def facts(*texts: str) -> list[DraftClaim]:
-    return [DraftClaim(text=text) for text in texts]
-
-
-def judge_of(server: JudgeServer, ledger: MemoryLedger | None = None, **settings: Any) -> LLMJudge:
-    defaults: dict[str, Any] = {
-        "model": "scripted-1",
-        "api_key": SecretStr("sk-test"),
-        "base_url": server.url,
-        "price": PriceConfig(input=Decimal(1), cached_input=Decimal("0.1"), output=Decimal(4)),
-        "timeout_seconds": 5.0,
-    }
-    judge = build_judge(LLMJudgeConfig(**{**defaults, **settings}), ledger=ledger, cache=MemoryCache())
-    assert isinstance(judge, LLMJudge)
-    return judge.bound(Account(trace_id="t1"))
 
 
 async def test_an_answer_is_split_and_its_claims_are_labelled(judge_server: JudgeServer) -> None:
@@ -65,7 +25,6 @@ async def test_an_answer_is_split_and_its_claims_are_labelled(judge_server: Judg
     assert [claim.label for claim in labels.value] == ["supported"] * len(claims)
     assert all(claim.evidence and claim.evidence.verified and claim.evidence.span_id == "s1" for claim in labels.value)
     assert labels.view is None
-    await judge.close()
 
 
 async def test_a_claim_without_its_evidence_is_found(judge_server: JudgeServer) -> None:
@@ -74,7 +33,6 @@ async def test_a_claim_without_its_evidence_is_found(judge_server: JudgeServer) 
     reply = await judge.label(QUESTION, claims, view())
     assert reply.value is not None
     assert [claim.label for claim in reply.value] == ["hallucinated", "supported"]
-    await judge.close()
 
 
 async def test_the_prompt_holds_the_data_in_its_fence_and_nothing_of_it_before(judge_server: JudgeServer) -> None:
@@ -98,7 +56,6 @@ async def test_the_prompt_holds_the_data_in_its_fence_and_nothing_of_it_before(j
     assert call.headers["authorization"] == "Bearer sk-test"
     assert call.body["temperature"] == 0.0
     assert call.mode == "schema"
-    await judge.close()
 
 
 async def test_usage_is_in_disjoint_buckets_and_settled_once(judge_server: JudgeServer) -> None:
@@ -118,7 +75,6 @@ async def test_usage_is_in_disjoint_buckets_and_settled_once(judge_server: Judge
     assert reply.usage.micro_dollars == ledger.spent == expected
     assert ledger.held == {}
     assert not reply.usage.estimated
-    await judge.close()
 
 
 async def test_missing_labels_are_asked_for_again_and_alone(judge_server: JudgeServer) -> None:
@@ -132,7 +88,6 @@ async def test_missing_labels_are_asked_for_again_and_alone(judge_server: JudgeS
         "C2: The gate is B17.",
     ]
     assert reply.notes["asked_again"] == 1
-    await judge.close()
 
 
 async def test_a_claim_that_never_gets_a_label_has_none(judge_server: JudgeServer) -> None:
@@ -144,7 +99,6 @@ async def test_a_claim_that_never_gets_a_label_has_none(judge_server: JudgeServe
     assert reply.value is not None
     assert [(claim.label, claim.reason) for claim in reply.value][1] == (None, "not_labelled")
     assert len(judge_server.calls) == 2
-    await judge.close()
 
 
 async def test_ids_that_do_not_exist_are_dropped_and_counted(judge_server: JudgeServer) -> None:
@@ -161,7 +115,6 @@ async def test_ids_that_do_not_exist_are_dropped_and_counted(judge_server: Judge
     assert len(reply.value) == 1
     assert "ids_dropped" in reply.flags
     assert reply.notes["ids_dropped"] == 2
-    await judge.close()
 
 
 async def test_of_two_labels_for_one_claim_the_last_binds(judge_server: JudgeServer) -> None:
@@ -172,7 +125,6 @@ async def test_of_two_labels_for_one_claim_the_last_binds(judge_server: JudgeSer
     reply = await judge.label(QUESTION, facts("It departs at 18:40."), view())
     assert reply.value is not None
     assert reply.value[0].label == "supported"
-    await judge.close()
 
 
 def misquoting(quote: str | None, block: str | None = "E1") -> Fault:
@@ -192,7 +144,6 @@ async def test_a_quote_that_is_not_there_is_asked_for_once_more(judge_server: Ju
     assert reply.value[0].evidence is not None
     assert reply.value[0].evidence.verified
     assert "quote_unverified" not in reply.flags
-    await judge.close()
 
 
 async def test_a_quote_that_is_still_not_there_is_flagged_and_the_label_kept(judge_server: JudgeServer) -> None:
@@ -205,7 +156,6 @@ async def test_a_quote_that_is_still_not_there_is_flagged_and_the_label_kept(jud
     assert claim.evidence is not None
     assert (claim.evidence.block, claim.evidence.quote, claim.evidence.verified) == ("E1", "departure: 18.40h", False)
     assert "quote_unverified" in reply.flags
-    await judge.close()
 
 
 @pytest.mark.parametrize(
@@ -229,7 +179,6 @@ async def test_quotes_are_found_however_json_was_copied(judge_server: JudgeServe
     assert evidence.verified
     assert evidence.block == "E1"
     assert evidence.quote in BLOCKS[0].text
-    await judge.close()
 
 
 async def test_faithfulness_spans_and_facts(judge_server: JudgeServer) -> None:
@@ -246,7 +195,6 @@ async def test_faithfulness_spans_and_facts(judge_server: JudgeServer) -> None:
     facts_needed = await judge.needs_facts("What is the capital of France?")
     assert facts_needed.value in (True, False)
     assert [call.form for call in judge_server.calls] == ["faithfulness", "spans", "facts"]
-    await judge.close()
 
 
 async def test_a_response_is_classified_against_the_record(judge_server: JudgeServer) -> None:
@@ -256,7 +204,6 @@ async def test_a_response_is_classified_against_the_record(judge_server: JudgeSe
     assert reply.value is not None
     assert reply.value.label == "hallucinated"
     assert judge_server.calls[0].sections == {"RECORD": record, "RESPONSE": "The ticket cost 412.00 euros."}
-    await judge.close()
 
 
 async def test_spans_that_are_not_in_the_answer_are_dropped_and_counted(judge_server: JudgeServer) -> None:
@@ -272,7 +219,6 @@ async def test_spans_that_are_not_in_the_answer_are_dropped_and_counted(judge_se
     assert reply.value is not None
     assert not any("zebras" in span.text for span in reply.value)
     assert reply.notes["spans_dropped"] == 1
-    await judge.close()
 
 
 async def test_a_long_answer_is_split_piece_by_piece_with_offsets_in_the_whole(judge_server: JudgeServer) -> None:
@@ -285,7 +231,6 @@ async def test_a_long_answer_is_split_piece_by_piece_with_offsets_in_the_whole(j
     assert all(answer[claim.start : claim.end] == claim.text for claim in reply.value)
     assert any("Order 399" in claim.text for claim in reply.value)
     assert any("Order 200" in claim.text for claim in reply.value)
-    await judge.close()
 
 
 async def test_many_claims_are_labelled_in_several_calls(judge_server: JudgeServer) -> None:
@@ -294,7 +239,6 @@ async def test_many_claims_are_labelled_in_several_calls(judge_server: JudgeServ
     assert reply.value is not None
     assert len(reply.value) == 65
     assert [call.sections["CLAIMS"].count("\n") + 1 for call in judge_server.asked("labels")] == [30, 30, 5]
-    await judge.close()
 
 
 async def test_no_claims_need_no_call(judge_server: JudgeServer) -> None:
@@ -313,12 +257,9 @@ async def test_a_rerun_costs_nothing(judge_server: JudgeServer) -> None:
     assert (again.usage.calls, again.usage.micro_dollars, again.usage.cache_hits) == (0, 0, 1)
     assert ledger.spent == spent
     assert len(judge_server.calls) == 1
-    await judge.close()
 
 
 async def test_identical_calls_in_flight_are_made_once(judge_server: JudgeServer) -> None:
-    import asyncio
-
     judge_server.latency = 0.05
     judge = judge_of(judge_server)
     replies = await asyncio.gather(
@@ -327,7 +268,6 @@ async def test_identical_calls_in_flight_are_made_once(judge_server: JudgeServer
     assert len(judge_server.calls) == 1
     assert sorted(reply.usage.cache_hits for reply in replies) == [0] + [1] * 9
     assert len({reply.value for reply in replies}) == 1
-    await judge.close()
 
 
 async def test_another_judge_prompt_or_evidence_is_another_call(judge_server: JudgeServer) -> None:
@@ -338,4 +278,3 @@ async def test_another_judge_prompt_or_evidence_is_another_call(judge_server: Ju
     await judge.label(QUESTION, claims, view(BLOCKS[0]))
     assert len(judge_server.calls) == 3
     assert judge.version != judge_of(judge_server, temperature=0.7).version
-    await judge.close()

@@ -55,7 +55,7 @@ class Dialect:
     room: int = 0
     """Tokens to add to a reply's limit, for reasoning."""
     prompt_ceiling: float = float("inf")
-    """UTF-8 bytes: a prompt of that size was too long."""
+    """UTF-8 bytes: a prompt of that size is too long."""
     snapshot: str = ""
     """The model that answered, where the endpoint names another than was asked for."""
     _settled: bool = False

@@ -24,6 +24,8 @@ __all__ = ["Endpoint", "bill_of", "failure_of", "http_client"]
 MOST_LESSONS = 8
 """Requests that one call may have turned down before it is given up."""
 CONNECT_SECONDS = 10.0
+CEILING_MARGIN = 0.9
+"""A prompt nearly as long as one that was too long isn't tried: other words may take more tokens."""
 
 
 def bill_of(question: Question) -> Bill:
@@ -88,25 +90,25 @@ class Endpoint:
         if size >= self.dialect.prompt_ceiling:
             raise Fault("overflow")
         for _ in range(MOST_LESSONS):
-            mode = self.dialect.output
-            body = body_of(question, self.config, self.dialect, mode)
+            async with self.dialect.learning():
+                mode = self.dialect.output
+                body = body_of(question, self.config, self.dialect, mode)
 
-            async def send(body: dict[str, Any] = body) -> Sent[Answer]:
-                answer = await self._send(body)
-                return Sent(value=answer, usage=answer.usage, keep=keep(answer))
+                async def send(body: dict[str, Any] = body) -> Sent[Answer]:
+                    answer = await self._send(body)
+                    return Sent(value=answer, usage=answer.usage, keep=keep(answer))
 
-            try:
-                async with self.dialect.learning():
+                try:
                     sent = await self.calls.make(send, bill_of(question), account, deadline)
-                    self.dialect.succeeded()
-            except Fault as fault:
-                if self.dialect.learn(fault, mode, body):
-                    continue
-                if fault.kind == "overflow":
-                    self.dialect.prompt_ceiling = min(self.dialect.prompt_ceiling, size)
-                if (line := _gives_up(fault, self.config)) is not None:
-                    raise GiveUp(line) from None
-                raise
+                except Fault as fault:
+                    if self.dialect.learn(fault, mode, body):
+                        continue
+                    if fault.kind == "overflow":
+                        self.dialect.prompt_ceiling = min(self.dialect.prompt_ceiling, size * CEILING_MARGIN)
+                    if (line := _gives_up(fault, self.config)) is not None:
+                        raise GiveUp(line) from None
+                    raise
+                self.dialect.succeeded()
             if sent.value.model and sent.value.model != self.config.model:
                 self.dialect.snapshot = sent.value.model[:100]
             return sent.value
