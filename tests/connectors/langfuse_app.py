@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from starlette.applications import Starlette
@@ -375,7 +375,7 @@ class LangfuseApp:
         if isinstance(body, list) and takes_lists:
             errors = []
             for score in body:
-                fault = _fault_of(score) or self.refuse(score)
+                fault = _fault_of(score) or self.refuse(score) or ("Invalid id" if _bad_id(score) else None)
                 if fault:
                     errors.append({"message": fault if isinstance(fault, str) else "Invalid request data"})
                 else:
@@ -397,6 +397,8 @@ class LangfuseApp:
         fault = _fault_of(body)
         if fault:
             return JSONResponse({"message": "Invalid request data", "error": fault}, status_code=400)
+        if _bad_id(body):
+            return JSONResponse({"message": json.dumps([{"path": ["body", "id"]}])}, status_code=400)
         return JSONResponse({"id": self._store(body, None)})
 
     def _ingestion(self, request: Request) -> Response:
@@ -543,7 +545,10 @@ class LangfuseApp:
         session_id = request.path_params["id"]
         held = [trace for trace in self._older_traces() if trace["sessionId"] == session_id]
         if not held:
-            return JSONResponse({"message": "Session not found", "error": "LangfuseNotFoundError"}, status_code=404)
+            return JSONResponse(
+                {"message": "Session not found within authorized project", "error": "LangfuseNotFoundError"},
+                status_code=404,
+            )
         return JSONResponse({"id": session_id, "projectId": self.project["id"], "traces": held})
 
     def _older_traces(self) -> list[dict[str, Any]]:
@@ -667,7 +672,8 @@ def _cursor_of(text: str | None) -> tuple[str, int, str, str] | None:
         bad.error = [{"path": ["cursor", "lastStartTimeTo"], "code": "invalid_type"}]  # type: ignore[assignment]
         raise bad
     trace_id = state["lastTraceId"]
-    return state["lastStartTimeTo"], zlib.crc32(trace_id.encode()), trace_id, state["lastKey"]
+    key = state.get("lastKey", f"{state['lastId']}@{state['lastStartTimeTo']}")
+    return state["lastStartTimeTo"], zlib.crc32(trace_id.encode()), trace_id, key
 
 
 def _environment(value: str | None) -> str:
@@ -675,6 +681,10 @@ def _environment(value: str | None) -> str:
     if lowered.startswith("langfuse"):
         lowered = lowered.removeprefix("langfuse").lstrip("-_")
     return lowered if re.fullmatch(r"[a-z0-9\-_]{1,40}", lowered) else "default"
+
+
+def _bad_id(score: Mapping[str, Any]) -> bool:
+    return len(score.get("id") or "") > 800 or "\r" in (score.get("id") or "")
 
 
 def _in_range(value: Any, config: Mapping[str, Any]) -> bool:
@@ -692,9 +702,6 @@ def _fault_of(score: Any) -> list[dict[str, Any]] | None:
         return fault("Invalid input: expected object")
     if not isinstance(score.get("name"), str) or not score["name"]:
         return fault("Invalid input: expected string", "name")
-    score_id = score.get("id")
-    if score_id and (len(score_id) > 800 or "\r" in score_id):
-        return fault("Invalid id", "id")
     targets = [key for key in ("traceId", "sessionId", "datasetRunId") if score.get(key)]
     if len(targets) != 1 or (score.get("observationId") and targets != ["traceId"]):
         return fault("Provide exactly one of the following: traceId, sessionId or datasetRunId.", "traceId")
@@ -717,6 +724,12 @@ def _fault_of(score: Any) -> list[dict[str, Any]] | None:
     return fault("Invalid input", "value")
 
 
+class Servable(Protocol):
+    """What has routes to serve."""
+
+    def starlette(self) -> Starlette: ...
+
+
 class _Server(uvicorn.Server):
     """Says when it listens."""
 
@@ -730,8 +743,8 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def served(app: LangfuseApp) -> Iterator[str]:
-    """The app on a free port of loopback, in a thread; gives its address."""
+def served(app: Servable) -> Iterator[str]:
+    """A server on a free port of loopback, in a thread; gives its address."""
     config = uvicorn.Config(
         app.starlette(), host="127.0.0.1", port=0, log_level="error", ws="none", lifespan="off", timeout_keep_alive=5
     )

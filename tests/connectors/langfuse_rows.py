@@ -100,7 +100,7 @@ def agent_trace(app: LangfuseApp, number: int, *, end: datetime, tools: int = 1,
             sessionId=f"chat-{number // 3}",
             environment="production",
             **root,
-        )  # fmt: skip
+        )
     )
     filler = "x" * (size // max(tools, 1))
     for index in range(tools):
@@ -116,7 +116,7 @@ def agent_trace(app: LangfuseApp, number: int, *, end: datetime, tools: int = 1,
                 input=json.dumps({"id": number}),
                 output=json.dumps({"id": number, "status": "shipped", "note": filler}),
                 environment="production",
-            )  # fmt: skip
+            )
         )
     app.put(
         row(
@@ -133,7 +133,7 @@ def agent_trace(app: LangfuseApp, number: int, *, end: datetime, tools: int = 1,
             usageDetails={"input": 20, "output": 8, "total": 28},
             totalCost=0.0001,
             environment="production",
-        )  # fmt: skip
+        )
     )
     return trace_id
 

@@ -105,7 +105,8 @@ class Rows:
     async def of_trace(self, trace_id: str, *, around: tuple[datetime, datetime] | None) -> list[Row]:
         """All rows of a trace, with bodies; `around` bounds their start, which spares the server a search."""
         bounds = between("startTime", *around) if around is not None else []
-        return await self._read([*bounds, _equals("traceId", trace_id)], bodies=True) or []
+        found = await self._read([*bounds, _equals("traceId", trace_id)], bodies=True) or []
+        return [row for row in found if row.get("traceId") == trace_id]
 
     async def of_session(self, session_id: str) -> list[Row]:
         """All rows that bear the session's id, with bodies."""
