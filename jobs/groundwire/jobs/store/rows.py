@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, or_, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, literal, or_, select, tuple_
 
 from groundwire.jobs.store.engine import Store
-from groundwire.jobs.store.schema import rows
+from groundwire.jobs.store.schema import Time, rows
 from groundwire.jobs.store.work import work_key
 from groundwire.scorer import PartitionType, Row, Status
 
@@ -122,7 +122,9 @@ async def pages(
         statement = _where(query).limit(size)
         statement = statement.order_by(*(column.desc() if newest_first else column for column in place))
         if last is not None:
-            here = tuple_(last.row.created_at, last.row.row_id)
+            here = tuple_(
+                literal(last.row.created_at, Time), last.row.row_id
+            )  # untyped, SQLite gets another form of time
             statement = statement.where(tuple_(*place) < here if newest_first else tuple_(*place) > here)
         page = await store.read(_page, statement)
         if page:
