@@ -13,7 +13,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "cancel": (r"cancel|stornier|abgesagt|annul|取消", r"cancel|void|abort|terminate|annul|storn"),
     "refund": (
         r"refund|reimburs|erstattet|reembols|rembours|退款",
-        r"refund|reimburse|return|credit|cancel|chargeback|compensat|certificate|payment|update",
+        r"refund|reimburse|return|credit|cancel|chargeback|compensat|certificate|payment|update|modify|exchange|change",
     ),
     "book": (
         r"book(?:ed|ing)|reserved|gebucht|reserviert|reservad|réservé|预订|预定",
@@ -43,7 +43,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         r"send|mail|notif|message|sms|post|forward|issue|share",
     ),
     "create": (
-        r"created|opened|generated|issued|erstellt|angelegt|cread|créé|创建|开具",
+        r"created|opened|generated|erstellt|angelegt|cread|créé|创建|开具",
         r"create|open|generat|new|issue|add|send|file|insert|make",
     ),
     "transfer": (
@@ -55,7 +55,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         r"pay|charge|bill|book|order|update|purchase|checkout|modify|exchange",
     ),
     "complete": (
-        r"completed|processed|finali[sz]ed|confirmed|submitted|applied|abgeschlossen|bestätigt|bearbeitet|completad|procesad|confirmad|"
+        r"completed|processed|finali[sz]ed|confirmed|submitted|applied|initiated|requested|issued|abgeschlossen|bestätigt|bearbeitet|completad|procesad|confirmad|"
         r"confirmé|traité|effectué|完成|处理|确认",
         "",
     ),

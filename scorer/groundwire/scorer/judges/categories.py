@@ -54,6 +54,11 @@ _STATE_KEYS = frozenset(
     for key in ("status", "state", "condition", "availability", "stage", "phase", "result", "outcome")
     for word in words(key)
 )
+_BEING = re.compile(
+    r"(?i)(?:(?:\b(?:is|are|was|were|be|been|status|state|now|currently|already|has|have|ist|sind|wurden?|está|están|fue|ha sido|est|sont|a été)\b|"
+    r"['’]s\b|[:：])\W*(?:\b(?:been|being|now|currently|still|already|just|successfully|derzeit|bereits|noch|actualmente)\b\W*){0,2}|[是为已经])$"
+)
+"""What stands right before a state that is asserted of something ("is delayed"), and not before "delayed flights"."""
 _COMING = re.compile(
     r"(?i)(?:\b(?:will|to|can|could|may|should|if|once|when|until|not|never|wird|werden|será|sera|nicht|no|ne|n't)\b\W+(?:\w+\W+){0,2}|将|会|未)$"
 )
@@ -74,13 +79,14 @@ class Category:
     """The claim's own words for it."""
 
 
-def category(claim: str, leaves: Sequence[Leaf]) -> Category | None:
+def category(claim: str, leaves: Sequence[Leaf], *, with_states: bool = True) -> Category | None:
     """The first disagreement of the claim with the evidence, else the first agreement, else None.
 
-    Only the records that the claim names by a code are compared, where it names any that the evidence has.
+    Only the records that the claim names by a code are compared, where it names any that the evidence has. Without
+    `with_states`, statuses are left out: a deed that the answer reports changes them.
     """
     relevant = _of_named_records(claim, leaves)
-    found = [*_booleans(claim, relevant), *_statuses(claim, relevant), *_labelled(claim, relevant)]
+    found = [*_booleans(claim, relevant), *(_statuses(claim, relevant) if with_states else ()), *_labelled(claim, relevant)]
     return next((one for one in found if not one.agrees), found[0] if found else None)
 
 
@@ -94,9 +100,10 @@ def _booleans(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
     mine = frozenset(words(claim))
     by_key: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
-        if leaf.text.casefold() in {"true", "false", "yes", "no"}:
-            by_key.setdefault(tuple(word for word in leaf.key_words if word not in _AUXILIARY), []).append(leaf)
+        by_key.setdefault(tuple(word for word in leaf.key_words if word not in _AUXILIARY), []).append(leaf)
     for key, group in by_key.items():
+        if any(leaf.text.casefold() not in {"true", "false", "yes", "no"} for leaf in group):
+            continue
         truths = {leaf.text.casefold() in _YES for leaf in group}
         if not key or len(truths) > 1 or not frozenset(key) <= mine:
             continue
@@ -139,7 +146,12 @@ def _around(claim: str, key: Sequence[str]) -> str:
 
 
 def _statuses(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
-    stated = [found for found in _STATE.finditer(claim) if not _COMING.search(claim[: found.start()])]
+    stated = [
+        found
+        for found in _STATE.finditer(claim)
+        if not _COMING.search(claim[: found.start()])
+        and (_BEING.search(claim[: found.start()]) or found.group(0)[0] in "已准延取")
+    ]
     values = [leaf for leaf in leaves if leaf.key_words and leaf.key_words[-1] in _STATE_KEYS and _state(leaf.text)]
     if not stated or not values:
         return
@@ -181,14 +193,17 @@ def _labelled(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
             by_key.setdefault(leaf.key_words, []).append(leaf)
     for key, group in by_key.items():
         pattern = r"[\s_*-]*".join(rf"\b{re.escape(word)}\w{{0,3}}" for word in key)
-        found = re.search(rf"(?i){pattern}[*_]*{_COPULA}(?P<value>[^,;.!?，；。(（]+)", claim)
+        found = re.search(rf"(?i){pattern}(?:[ ]\w+)?[*_]*{_COPULA}(?P<value>[^,;.!?，；。(（]+)", claim)
         if found is None:
             continue
         said = found.group("value").strip(" *_\"'“”")
         mine = frozenset(content_words(said))
         if not mine or any(character.isdigit() for character in said):
             continue
-        same = next((leaf for leaf in group if frozenset(content_words(leaf.text.replace("_", " "))) <= mine), None)
+        theirs = [(frozenset(content_words(leaf.text.replace("_", " "))), leaf) for leaf in reversed(group)]
+        same = next((leaf for value, leaf in theirs if value == mine), None) or next(
+            (leaf for value, leaf in theirs if value <= mine), None
+        )
         if same is not None:
             yield Category(agrees=True, leaf=same, said=said)
         elif not any(mine & frozenset(words(leaf.text)) for leaf in leaves) and said[:1].isupper():

@@ -133,7 +133,7 @@ def align(claim: str, windows: Windows, checks: Sequence[Check] = ()) -> Alignme
     """Find the window that covers the claim best, among those that BM25 ranks highest."""
     content = list(dict.fromkeys(content_words(claim)))
     candidates = windows.best(content)
-    best = max(candidates, key=lambda window: (_weighted(content, window.bag), -len(window.bag)), default=None)
+    best = max(candidates, key=lambda window: (_weighted(content, window.bag), window.block.startswith("E"), -len(window.bag)), default=None)
     return Alignment(claim, best, windows, tuple(checks))
 
 

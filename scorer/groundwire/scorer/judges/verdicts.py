@@ -13,6 +13,7 @@ from groundwire.scorer.judges.combination import Combination
 from groundwire.scorer.judges.features import Alignment, align, vector
 from groundwire.scorer.judges.languages import guess
 from groundwire.scorer.judges.leaves import Leaf, leaves
+from groundwire.scorer.judges.records import member_of, misplaced, total_of
 from groundwire.scorer.judges.windows import Windows, negated
 
 __all__ = ["LEXICAL", "Bench", "judge_claim"]
@@ -29,6 +30,8 @@ _QUOTE = 240
 """Most characters of a quote."""
 _NEARLY = 0.95
 """Share of a claim's content words that data must hold together to support a claim without specifics."""
+_ENOUGH = 40
+"""Words of tool results below which unshared wording says nothing."""
 _EVEN = 0.5
 """Where the probability itself must stand for a figure to decide about a claim in prose."""
 
@@ -62,6 +65,20 @@ class Bench:
         return any(shown.cut for shown in self.view.shown)
 
     @cached_property
+    def tools(self) -> EvidenceIndex:
+        """What tools returned, without what users asked for: only that shows a deed."""
+        tools = tuple(shown for shown in self.view.shown if shown.block.kind == "tool")
+        return EvidenceIndex.of(View(shown=tools), language=self.index.language)
+
+    @cached_property
+    def reads(self) -> bool:
+        """Whether there is enough prose for wording to be missed in it: an agent's tools must have returned some."""
+        sources = [shown for shown in self.view.shown if shown.block.kind == "tool" and not shown.block.failed]
+        if not any(shown.block.kind == "tool" for shown in self.view.shown):
+            return True
+        return sum(len(shown.text.split()) for shown in sources) >= _ENOUGH
+
+    @cached_property
     def has_data(self) -> bool:
         """Whether any of it is data: its member names are no wording that a claim could share."""
         return any(window.data for window in self.windows.usable)
@@ -77,6 +94,7 @@ class _Finding:
     deed: Deed | None
     category: Category | None
     probability: float
+    language: str
     comparable: bool
     """Whether claim and evidence are prose in one language, so that shared words mean something."""
 
@@ -90,7 +108,7 @@ def judge_claim(draft: DraftClaim, bench: Bench, *, language: str) -> Claim:
     `language` is the answer's. The probability is that of being hallucinated, whatever the label.
     """
     finding = _measure(draft, bench, language)
-    for rule in (_contradicted, _undone, _otherwise, _missing, _found, _done, _agrees, _aligned):
+    for rule in (_contradicted, _undone, _otherwise, _misplaced, _missing, _found, _done, _agrees, _aligned):
         claim = rule(finding, bench)
         if claim is not None:
             return claim
@@ -100,14 +118,15 @@ def judge_claim(draft: DraftClaim, bench: Bench, *, language: str) -> Claim:
 def _measure(draft: DraftClaim, bench: Bench, language: str) -> _Finding:
     checks = run_checks(draft.text, bench.index, language=language)
     alignment = align(draft.text, bench.windows, checks)
-    best = alignment.best
+    done = deed(draft.text, bench.view)
     return _Finding(
         draft=draft,
         checks=checks,
         alignment=alignment,
-        deed=deed(draft.text, bench.view),
-        category=category(draft.text, bench.leaves),
+        deed=done,
+        category=category(draft.text, bench.leaves, with_states=done is None),
         probability=bench.combination.probability(vector(alignment)),
+        language=language,
         comparable=bool(bench.windows.usable) and not bench.has_data and guess(draft.text, bench.language) == bench.language,
     )
 
@@ -141,10 +160,23 @@ def _otherwise(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001
     return _hallucinated(finding, "contradiction", reason, 0.88, evidence=_cite_leaf(said.leaf))
 
 
+def _misplaced(finding: _Finding, bench: Bench) -> Claim | None:
+    found = misplaced(finding.checks, bench.leaves)
+    if found is None:
+        return None
+    check, leaf = found
+    reason = f"{check.text!r} belongs to another record; this one has {leaf.quote}"
+    return _hallucinated(finding, "contradiction", reason, 0.8, evidence=_cite_leaf(leaf))
+
+
 def _missing(finding: _Finding, bench: Bench) -> Claim | None:
     absent = [check for check in finding.outcome("not_found") if check.check in _SPECIFIC]
     if not absent:
         return None
+    added = [total_of(check, finding.draft.text, bench.leaves) for check in absent]
+    if all(added) and added[0]:
+        reason = f"{absent[0].text!r} is the sum of {len(added[0])} amounts in the evidence"
+        return _supported(finding, reason, 0.2, _cite_leaf(added[0][0]))
     if bench.cut or (bench.view.media and not bench.windows.usable):  # it may stand in what was not looked at
         return _undecided(finding)
     if finding.comparable and finding.probability < _EVEN:
@@ -155,32 +187,56 @@ def _missing(finding: _Finding, bench: Bench) -> Claim | None:
 
 
 def _found(finding: _Finding, bench: Bench) -> Claim | None:
-    held = [check for check in finding.outcome("found", "derived") if check.check in _SPECIFIC]
-    telling = [check for check in held if _tells(check, bench)]
-    if not telling:
-        return None
-    if finding.comparable and finding.probability >= _EVEN:
-        return None if finding.probability >= bench.combination.high else _undecided(finding)
     if finding.deed is not None and finding.deed.outcome == "open":
         return _undecided(finding)
-    telling.sort(key=lambda check: not (check.block or "").startswith("E"))
-    evidence = next((cited for check in telling if (cited := _cite_check(bench, check)) is not None), None)
-    if evidence is None:
-        return None
+    checks = finding.checks
+    if finding.deed is not None:
+        checks = run_checks(finding.draft.text, bench.tools, language=finding.language)
+        shown = {check.start for check in checks if check.outcome in {"found", "derived"}}
+        if any(check.start not in shown for check in finding.outcome("found", "derived") if check.check in _SPECIFIC):
+            return _undecided(finding)  # the user may have asked for it; no tool says that it was done
+    held = [check for check in checks if check.outcome in {"found", "derived"} and check.check in _SPECIFIC]
+    citations = [cited for check in held if (cited := _telling(check, finding, bench)) is not None]
+    if not citations:
+        return _undecided(finding) if held and finding.deed is not None else None
+    if finding.comparable and finding.probability >= _EVEN:
+        return None if finding.probability >= bench.combination.high else _undecided(finding)
+    if any(_reversed(check, finding.draft.text) for check in held):
+        return _undecided(finding)
+    citations.sort(key=lambda cited: not cited.block.startswith("E"))
     derived = next((check for check in held if check.outcome == "derived"), None)
     names = ", ".join(dict.fromkeys(check.text for check in held[:4]))
     reason = f"{derived.text!r} follows by arithmetic from the evidence" if derived else f"{names} found in the evidence"
-    return _supported(finding, reason, 0.15, evidence)
+    return _supported(finding, reason, 0.15, citations[0])
 
 
-def _tells(check: Check, bench: Bench) -> bool:
-    """Whether a found item shows something: a small number in prose doesn't, nor a sum of numbers that prose mentions."""
+def _telling(check: Check, finding: _Finding, bench: Bench) -> Citation | None:
+    """The citation of a found item that shows something.
+
+    A small number in prose shows nothing, nor does a sum of numbers that prose mentions; a small number in data shows
+    something where its member is spoken of, or where the claim is in another language than the member names.
+    """
     shown = bench.view.find(check.block) if check.block else None
-    if check.path is not None and check.path != "$":
-        return True
-    if check.outcome == "derived":
-        return shown is not None and shown.block.kind == "tool"
-    return check.check != "number" or _SMALL.fullmatch(check.text.strip("*_ ")) is None
+    is_small = check.check == "number" and _SMALL.fullmatch(check.text.strip("*_ ")) is not None
+    if check.check == "number" and (is_small or not check.path) and check.outcome == "found":
+        leaf = member_of(check, finding.draft.text, bench.leaves)
+        if leaf is not None:
+            return _cite_leaf(leaf)
+    if check.path is None and (is_small or (check.outcome == "derived" and (shown is None or shown.block.kind != "tool"))):
+        return None
+    if is_small and finding.deed is not None:
+        return None
+    return _cite_check(bench, check)
+
+
+_CHARGED = re.compile(r"(?i)\b(?:charged|additional|extra|paid|pay|cost)\b")
+_REFUNDED = re.compile(r"(?i)\b(?:refund\w*|credited|back|sav\w+|return\w*|discount\w*|differ\w*|less|lower|decreas\w*)\b")
+
+
+def _reversed(check: Check, claim: str) -> bool:
+    """Whether a claim speaks of a charge where the evidence has the amount with a minus: a refund, or a debit."""
+    negative = (check.quote or "").startswith("-") and not check.text.startswith(("-", "−"))
+    return negative and bool(_CHARGED.search(claim)) and not _REFUNDED.search(claim)
 
 
 def _done(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
@@ -204,7 +260,7 @@ def _aligned(finding: _Finding, bench: Bench) -> Claim | None:
     alignment = finding.alignment
     if alignment.best is None or not alignment.content:
         return None
-    if finding.comparable and finding.probability >= bench.combination.high and not bench.cut:
+    if finding.comparable and finding.probability >= bench.combination.high and not bench.cut and bench.reads:
         reason = "most of its words are nowhere in the evidence"
         return _hallucinated(finding, "unsupported_addition", reason, finding.probability)
     same_language = guess(finding.draft.text, bench.language) == bench.language
@@ -212,9 +268,20 @@ def _aligned(finding: _Finding, bench: Bench) -> Claim | None:
     together = alignment.coverage >= _NEARLY and len(alignment.content) >= 2 and not negated(finding.draft.text)
     if by_wording or together:
         evidence = _cite_words(bench, alignment)
-        if evidence is not None and evidence.verified:
+        if evidence is not None and evidence.verified and not _is_wish(evidence):
             return _supported(finding, f"its words stand in {evidence.block}", 0.3, evidence)
     return None
+
+
+_WISH = re.compile(
+    r"(?i)[?？]\s*$|\b(?:please|make sure|i(?:['’]d| would) (?:like|prefer|love)|i (?:want|need|wish|hope)|can you|could you|would you|"
+    r"bitte|möchte|por favor|quiero|quisiera|voudrais|veuillez)\b|请|希望"
+)
+
+
+def _is_wish(evidence: Citation) -> bool:
+    """Whether a quote is what the user asked for: that it was said doesn't make it so."""
+    return evidence.block.startswith("U") and _WISH.search(evidence.quote) is not None
 
 
 def _supported(finding: _Finding, reason: str, probability: float, evidence: Citation) -> Claim:

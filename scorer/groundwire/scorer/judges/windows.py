@@ -45,6 +45,8 @@ def _stem(word: str) -> str:
     """A light English stem: enough for plurals and verb endings, harmless elsewhere."""
     word = word.replace("’", "'")
     word = word.removesuffix("'s")
+    if len(word) == 4 and word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
     if len(word) > 4:
         for ending, rest in (
             ("ies", "y"),
