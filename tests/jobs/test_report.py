@@ -61,7 +61,8 @@ def report(tmp_path):
     def write(*entries: ReportEntry) -> str:
         path = tmp_path / "report.html"
         assert write_html(entries, path, title="Traces") == len(entries)
-        return path.read_text(encoding="utf-8")
+        page: str = path.read_text(encoding="utf-8")
+        return page
 
     return write
 
@@ -146,6 +147,32 @@ def test_a_quote_that_is_not_there_is_in_doubt_and_leads_to_its_block(report):
     assert '<a class="to-evidence" href="#t1-E1">E1 · tool result</a>' in page
     assert "quote not found there" in page
     assert "<mark id" not in page
+
+
+def test_a_quote_beyond_what_is_shown_is_shown_with_what_stands_around_it(report):
+    answer = "The fee is 75 €. The key costs 9 €."
+    text = "a " * 3_000 + "The fee is 75 euros; a key is 9 euros." + " b" * 3_000
+    fee, key = (Citation(block="E1", quote=quote, verified=True) for quote in ("fee is 75", "key is 9"))
+    page = report(
+        entry(
+            answer,
+            claim(answer, "The fee is 75 €.", label="supported", evidence=fee),
+            claim(answer, "The key costs 9 €.", label="supported", evidence=key),
+            blocks=(Block(name="E1", kind="tool", tool_name="rules", text=text),),
+        )
+    )
+    assert texts(page, r'<p class="fine further">(.*?)</p>') == ["further on, from character 5,765"]
+    assert texts(page, r"<mark id=[^>]*>(.*?)</mark>") == ["fee is 75", "key is 9"]
+    assert re.findall(r'<a class="to-evidence" href="(.*?)"', page) == ["#t1-E1p0-1", "#t1-E1p0-3"]
+
+
+def test_a_quote_is_marked_at_its_path_and_not_where_it_stands_by_chance(report):
+    answer = "It holds 4 mugs."
+    block = Block(name="E1", kind="tool", text='{"order": "KC-204", "left": 4, "quantity": 4}')
+    citation = Citation(block="E1", quote="4", verified=True, path="$.quantity")
+    page = report(entry(answer, claim(answer, answer, label="supported", evidence=citation), blocks=(block,)))
+    (before,) = re.findall(r'<pre dir="auto">(.*?)<mark', page)
+    assert html.unescape(before) == '{"order": "KC-204", "left": 4, "quantity": '
 
 
 def test_overlapping_claims_take_the_worst_style_and_keep_both(report):

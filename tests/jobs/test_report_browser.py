@@ -158,15 +158,15 @@ def test_enter_on_a_mark_moves_to_its_card_and_from_there_to_the_quote(opened):
     page = opened()
     page.locator("#t1 a.claim.supported").focus()
     page.keyboard.press("Enter")
-    card = page.locator("#t1c1")
-    assert card.get_attribute("open") is not None
+    page.locator("#t1c1[open]").wait_for(timeout=5_000)
     assert page.evaluate("document.activeElement.closest('details').id") == "t1c1"
     quote = page.locator("#t1 .evidence mark").first
     assert not quote.is_visible()
     page.keyboard.press("Tab")
     assert page.locator(":focus").inner_text() == "E1 · find_coach"
     page.keyboard.press("Enter")
-    assert quote.is_visible()
+    quote.wait_for(timeout=5_000)
+    page.locator("mark:focus").wait_for(timeout=5_000)
     assert page.locator(":focus").inner_text() == '"departs": "08:15", "eur": 420'
 
 
@@ -174,10 +174,11 @@ def test_the_same_link_twice_works_twice(opened):
     page = opened()
     mark = page.locator("#t1 a.claim.supported")
     mark.click()
+    page.locator("#t1c1[open]").wait_for(timeout=5_000)
     page.locator("#t1c1 > summary").click()
-    assert page.locator("#t1c1").get_attribute("open") is None
+    page.locator("#t1c1:not([open])").wait_for(timeout=5_000)
     mark.click()
-    assert page.locator("#t1c1").get_attribute("open") is not None
+    page.locator("#t1c1[open]").wait_for(timeout=5_000)
 
 
 def test_hovering_shows_the_claim_and_leaving_hides_it(opened):

@@ -1,6 +1,7 @@
 """What is true: a partition goes in, a row comes out. No platform, no database, no web."""
 
 from groundwire.scorer.cache import Cache, MemoryCache
+from groundwire.scorer.checks.pointing import place_quote
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, find_quote, locate
 from groundwire.scorer.comment import comment, headline
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
@@ -130,6 +131,7 @@ __all__ = [
     "manifest_names",
     "micro_dollars",
     "package_version",
+    "place_quote",
     "read_judge_config",
     "require_price",
 ]

@@ -1,16 +1,20 @@
 """One entry of the report: a row with the texts it speaks of, and how the template sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from groundwire.jobs.report.marking import Segment, mark
-from groundwire.scorer import Check, Claim, Row, Shown, find_quote
+from groundwire.scorer import Check, Citation, Claim, Row, Shown, place_quote
 
 __all__ = ["ANSWER_LIMIT", "BlockView", "ClaimView", "EntryView", "ReportEntry", "State", "state_of", "view_entry"]
 
 ANSWER_LIMIT = 50_000
 """Most characters of an answer, and of a question, that the report shows; what is left out is counted in place."""
+SEARCHED = 500_000
+"""Longest block, in characters, that is searched for a quote beyond what is shown of it."""
+AROUND = 240
+"""Characters shown before and after such a quote."""
 TITLE_LIMIT = 160
 """Most characters of a question that stand in an entry's heading."""
 
@@ -78,6 +82,16 @@ class ClaimView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A stretch of a block: what is shown of it first, or what stands around a quote further on."""
+
+    ident: str
+    segments: tuple[Segment, ...]
+    start: int = 0
+    """Offset in the block's whole text."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BlockView:
     """A block of evidence as the template shows it."""
 
@@ -87,7 +101,7 @@ class BlockView:
     tool_name: str
     failed: bool
     arguments: str
-    segments: tuple[Segment, ...]
+    passages: tuple[Passage, ...]
     cited_by: tuple[int, ...]
     """Numbers of the claims that cite it."""
     shown: int
@@ -209,19 +223,20 @@ def _view_blocks(
     for shown in blocks:
         block = shown.block
         block_ident = f"{ident}-{block.name}"
-        places: list[tuple[int, int] | None] = []
-        for view in claims:
-            citation = view.claim.evidence
-            found = find_quote(citation.quote, shown.text) if citation and citation.block == block.name else None
-            places.append((found.start, found.end) if found else None)
-        segments = mark(shown.text, places)
-        cited = [i for i, view in enumerate(claims) if view.claim.evidence and view.claim.evidence.block == block.name]
+        cited = {
+            index: citation
+            for index, view in enumerate(claims)
+            if (citation := view.claim.evidence) is not None and citation.block == block.name
+        }
+        places = [_quoted(cited[index], shown.text) if index in cited else None for index in range(len(claims))]
+        passages = [Passage(ident=block_ident, segments=mark(shown.text, places))]
+        if shown.cut and len(block.text) <= SEARCHED:
+            passages += _further_on(block_ident, block.text, {i: c for i, c in cited.items() if places[i] is None})
         for index in cited:
-            opening = next((i for i, segment in enumerate(segments) if index in segment.opens), None)
             linked[index] = replace(
                 linked[index],
                 source=f"{block.name} · {block.tool_name or _KINDS[block.kind]}",
-                source_anchor=block_ident if opening is None else f"{block_ident}-{opening}",
+                source_anchor=_anchor(passages, index) or block_ident,
             )
         views.append(
             BlockView(
@@ -231,13 +246,47 @@ def _view_blocks(
                 tool_name=block.tool_name or "",
                 failed=block.failed,
                 arguments=shown.arguments,
-                segments=segments,
+                passages=tuple(passages),
                 cited_by=tuple(index + 1 for index in cited),
                 shown=len(block.text) - shown.cut,
                 total=len(block.text),
             )
         )
     return tuple(views), tuple(linked)
+
+
+def _anchor(passages: Sequence[Passage], index: int) -> str | None:
+    for passage in passages:
+        for number, segment in enumerate(passage.segments):
+            if index in segment.opens:
+                return f"{passage.ident}-{number}"
+    return None
+
+
+def _quoted(citation: Citation, text: str) -> tuple[int, int] | None:
+    found = place_quote(citation.quote, text, path=citation.path)
+    return (found.start, found.end) if found else None
+
+
+def _further_on(ident: str, text: str, citations: Mapping[int, Citation]) -> list[Passage]:
+    """What stands around the quotes that lie beyond what is shown first: a judge may have looked at another part."""
+    found = {index: place for index, citation in citations.items() if (place := _quoted(citation, text)) is not None}
+    groups: list[list[int]] = []
+    for index in sorted(found, key=lambda index: found[index]):
+        if groups and found[index][0] <= max(found[other][1] for other in groups[-1]) + AROUND:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    passages = []
+    for group in groups:
+        begin = max(0, min(found[index][0] for index in group) - AROUND)
+        stop = max(found[index][1] for index in group) + AROUND
+        places = [
+            (found[index][0] - begin, found[index][1] - begin) if index in group else None
+            for index in range(max(group) + 1)
+        ]
+        passages.append(Passage(ident=f"{ident}p{group[0]}", segments=mark(text[begin:stop], places), start=begin))
+    return passages
 
 
 def _title(question: str) -> tuple[str, str]:
