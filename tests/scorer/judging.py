@@ -49,7 +49,7 @@ def judge_of(server: JudgeServer | str, ledger: Ledger | None = None, **settings
         "api_key": SecretStr("sk-test"),
         "base_url": server if isinstance(server, str) else server.url,
         "price": PRICE,
-        "timeout_seconds": 5.0,
+        "timeout_seconds": 20.0,
     }
     judge = build_judge(LLMJudgeConfig(**{**defaults, **settings}), ledger=ledger, cache=MemoryCache())
     assert isinstance(judge, LLMJudge)

@@ -145,6 +145,7 @@ class JudgeServer:
         self.under_way = 0
         self.most_under_way = 0
         self._rules = OfflineJudge()
+        self._warmed = threading.Event()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self.url = ""
@@ -154,12 +155,25 @@ class JudgeServer:
     def start(self) -> "JudgeServer":
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
+        listener.listen(512)
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         config = uvicorn.Config(self.app, log_level="critical", lifespan="off", access_log=False, loop="asyncio")
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(listener,), daemon=True)
         self._thread.start()
+        self._warmed.wait(30)
         return self
+
+    def _run(self, listener: socket.socket) -> None:
+        assert self._server is not None
+        asyncio.run(self._warm())
+        self._warmed.set()
+        self._server.run(sockets=[listener])
+
+    async def _warm(self) -> None:
+        """The rules load their tables now, not during the first call's deadline."""
+        view = _view({"E1": "It departs at 18:40."})
+        await self._rules.label("When?", (await self._rules.split("When?", "It departs at 18:40.")).value or (), view)
 
     def stop(self) -> None:
         assert self._server is not None

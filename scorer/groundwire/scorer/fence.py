@@ -87,6 +87,7 @@ _SUSPICIONS: tuple[tuple[tuple[tuple[str, ...], ...], re.Pattern[str]], ...] = t
             r"(?m)^\s*(?:final\s+)?(?:grade|verdict)\s*:\s*(?:[a-f]\b|pass|correct|grounded|supported)",
         ),
         # delimiters and roles of prompts
+        ((("<<",),), r"<</?[0-9a-f]{8}(?: |>>)"),
         (
             (("[",), ("begin", "end", "start")),
             r"\[\s*/?\s*(?:begin|end|start)(?:\s+of)?\s+(?:data|context|answer|response|evidence|submission|input|output)\s*\]",
