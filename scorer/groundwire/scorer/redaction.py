@@ -23,6 +23,7 @@ BuiltIn = Literal["email", "phone", "card", "iban", "ip", "key", "presidio"]
 
 _PHONE_DIGITS = 9
 """Last digits by which two spellings of a phone number, with and without country code, are the same."""
+_DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}")
 _CUT = re.compile(r" ?\[…\d+ characters cut\] ?")
 
 
@@ -92,7 +93,7 @@ def _ip(value: str) -> bool:
 
 def _phone(value: str) -> bool:
     digits = _digits(value)
-    if not 8 <= len(digits) <= 15 or re.fullmatch(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}", value):
+    if not 8 <= len(digits) <= 15 or _DATE.fullmatch(value):
         return False
     return (
         value.startswith(("+", "(")) or (value[0] == "0" and len(digits) >= 9) or len(re.findall(r"[-. ]", value)) >= 2
@@ -133,7 +134,7 @@ _KINDS: dict[str, _Kind] = {
         _Kind(
             name="phone",
             pattern=re.compile(
-                r"(?<![\w.,+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,12}(?:[ ./-]\d{2,8}){0,5}(?![\w,-]|\.\d)"
+                r"(?<![\w.,+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,12}(?:[ ./-]\d{2,8}){0,5}(?![\w-]|[.,]\d)"
             ),
             accept=_phone,
             identity=lambda value: _digits(value)[-_PHONE_DIGITS:],
