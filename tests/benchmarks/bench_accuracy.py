@@ -1,7 +1,7 @@
 """How well the offline judge, its plain rules and the bare code checks tell supported claims from made-up ones.
 
-`python -m tests.benchmarks.bench_accuracy [--json FILE]` prints a table and returns the figures. No set is used for both
-fitting and figure: each is judged with a combination, and with thresholds, fitted on the other families alone.
+`python -m tests.benchmarks.bench_accuracy [--json FILE]` prints a table and returns the figures. No set is used for
+both fitting and figure: each is judged with a combination, and with thresholds, fitted on the other families alone.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tests.benchmarks.fit_offline import fit, measure
+from tests.benchmarks.sets import FAMILIES, Item, available, drawn, whole
 
 from groundwire.scorer import Claim, DraftClaim
 from groundwire.scorer.checks import EvidenceIndex, run_checks
 from groundwire.scorer.judges.combination import COVERAGE_RULE, Combination
 from groundwire.scorer.judges.offline import OfflineJudge
-from tests.benchmarks.fit_offline import fit, measure
-from tests.benchmarks.sets import FAMILIES, Item, available, drawn, whole
 
 BASELINES = {"wice": 0.775, "fcgpt": 0.769, "fcgpt_refute": 0.538, "begin": 0.946}
 """AUC of nine code features and a logistic regression fitted on other sets, on the same draw."""
@@ -30,7 +30,7 @@ def labelled(items: Sequence[Item], combination: Combination) -> list[Claim]:
 
     async def run() -> list[Claim]:
         judge = OfflineJudge(combination=combination)
-        claims = []
+        claims: list[Claim] = []
         for item in items:
             reply = await judge.label("", [DraftClaim(text=item.claim)], item.view)
             claims.extend(reply.value or ())
@@ -44,7 +44,9 @@ def checked(items: Sequence[Item]) -> list[Claim]:
     claims = []
     for item in items:
         checks = [
-            check for check in run_checks(item.claim, EvidenceIndex.of(item.view)) if check.check not in {"name", "citation"}
+            check
+            for check in run_checks(item.claim, EvidenceIndex.of(item.view))
+            if check.check not in {"name", "citation"}
         ]
         missing = [check for check in checks if check.outcome in {"not_found", "contradicted"}]
         probability = len(missing) / len(checks) if checks else 0.0

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from tests.benchmarks.sets import FAMILIES, Item, available, drawn, whole
 
 from groundwire.scorer.checks import run_checks
+from groundwire.scorer.judges.bench import Bench
 from groundwire.scorer.judges.combination import COVERAGE_RULE, Combination
 from groundwire.scorer.judges.features import FEATURES, align, vector
-from groundwire.scorer.judges.verdicts import Bench
-from tests.benchmarks.sets import FAMILIES, Item, available, drawn, whole
 
 WEIGHTS = Path(__file__).parents[2] / "scorer/groundwire/scorer/judges/weights.json"
 LOWERS = frozenset({"coverage", "sentence", "neighbours"})
@@ -27,7 +27,7 @@ LOWERS = frozenset({"coverage", "sentence", "neighbours"})
 RIDGE = 0.003
 """Penalty on the squared standardised coefficients."""
 HALLUCINATED = 0.85
-"""Share of the claims at or above `high` that must be hallucinated, in each family that is fitted on, classes balanced."""
+"""Least share of hallucinated claims at or above `high`, in each family that is fitted on, classes balanced."""
 SUPPORTED = 0.75
 """The same for `low` and supported claims."""
 EVEN = 0.5
@@ -59,7 +59,7 @@ def measure(items: Sequence[Item]) -> Measured:
 
 def fit(families: Sequence[Measured]) -> Combination:
     """The logistic regression with bounded coefficients over some families, and its two thresholds."""
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize  # type: ignore[import-untyped]  # scipy comes with scikit-learn, without types
 
     features = np.vstack([family.features for family in families])
     labels = np.hstack([family.hallucinated for family in families])
@@ -109,7 +109,9 @@ def main() -> int:
         held = measure(drawn(name))
         probabilities = [combination.probability(row) for row in held.features]
         area = roc_auc_score(held.hallucinated, probabilities)
-        console.print(f"{name}: held out, n={len(probabilities)}, AUC {area:.3f}, {combination.low:.2f}/{combination.high:.2f}")
+        console.print(
+            f"{name}: held out, n={len(probabilities)}, AUC {area:.3f}, {combination.low:.2f}/{combination.high:.2f}"
+        )
     combination = fit(list(measured.values()))
     data = {
         "families": list(measured),

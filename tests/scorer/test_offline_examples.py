@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.scorer import Block, Limits, Shown, View, fit
+from groundwire.scorer import Block, Limits, View, fit
 from groundwire.scorer.judges.offline import OfflineJudge
 
 S, H = "supported", "hallucinated"
@@ -46,8 +46,8 @@ TRACE = {
     ),
     "list with dates": (
         "Tell me about my booking.",
-        "Here are the details:\n\n- **Check-in:** May 3, 2026\n- **Check-out:** 7 May 2026\n- **Rate:** €89.00 per night\n"
-        "- **Deposit:** €250\n\nLet me know if you need anything else!",
+        "Here are the details:\n\n- **Check-in:** May 3, 2026\n- **Check-out:** 7 May 2026\n- **Rate:** €89.00 per "
+        "night\n- **Deposit:** €250\n\nLet me know if you need anything else!",
         tools(
             ("get_booking", {"check_in": "2026-05-03", "check_out": "2026-05-07", "rate": "89.00 EUR", "room": "Twin"})
         ),
@@ -78,13 +78,15 @@ TRACE = {
     ),
     "Spanish": (
         "¿Cuánto he gastado?",
-        "Su saldo es de 1.520,75 €. El último pago fue el 3 de mayo de 2026. Tiene 12 movimientos. El límite es de 9.800 €.",
+        "Su saldo es de 1.520,75 €. El último pago fue el 3 de mayo de 2026. "
+        "Tiene 12 movimientos. El límite es de 9.800 €.",
         tools(("account", {"balance": 1520.75, "currency": "EUR", "last_payment": "2026-05-03", "transactions": 12})),
         [S, S, S, H],
     ),
     "French": (
         "Où est ma commande ?",
-        "La commande W-10432 contient 3 articles. Le total est de 1 129,50 €. Elle arrive le 6 mai 2026. Le colis pèse 4,7 kg.",
+        "La commande W-10432 contient 3 articles. Le total est de 1 129,50 €. Elle arrive le 6 mai "
+        "2026. Le colis pèse 4,7 kg.",
         tools(("get_order", {"order_id": "W-10432", "total": 1129.5, "items": 3, "eta": "2026-05-06"})),
         [S, S, S, H],
     ),
@@ -110,7 +112,9 @@ async def test_four_claims_one_invented_figure(name: str) -> None:
         if claim.label == S:
             assert claim.evidence is not None
             assert claim.evidence.verified
-            assert claim.evidence.quote in view.find(claim.evidence.block).text
+            cited = view.find(claim.evidence.block)
+            assert cited is not None
+            assert claim.evidence.quote in cited.text
             assert claim.evidence.path is not None
             assert claim.probability is not None
             assert claim.probability < 0.5
@@ -206,8 +210,3 @@ async def test_completeness_is_the_share_of_what_was_asked_and_is_there() -> Non
     assert reply.value is not None
     assert reply.value.dimensions.completeness == 0.5
     assert reply.value.dimensions.numeric == 1.0
-
-
-def shown(text: str, *, name: str = "E1", tool: str | None = "lookup", failed: bool = False, cut: int = 0) -> Shown:
-    block = Block(name=name, kind="tool", text=text, tool_name=tool, failed=failed)
-    return Shown(block=block, text=text, cut=cut)

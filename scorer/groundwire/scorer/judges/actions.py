@@ -26,7 +26,8 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "return": (r"returned|zurückgegeben|devuelt|retourn|退货", r"return|exchange|refund"),
     "exchange": (r"exchanged|swapped|umgetauscht|cambiad|échang|换货", r"exchange|swap|modify|update|replace"),
     "change": (
-        r"updated|changed|modified|edited|upgraded|downgraded|moved|rescheduled|renamed|adjusted|geändert|aktualisiert|umgebucht|verschoben|actualizad|"
+        r"updated|changed|modified|edited|upgraded|downgraded|moved|rescheduled|renamed|adjusted|geändert|"
+        r"aktualisiert|umgebucht|verschoben|actualizad|"
         r"modificad|modifi|mis à jour|更新|修改|更改|改签|升级",
         r"update|change|modif|edit|set|upgrade|downgrade|resched|move|patch|put|rename|adjust",
     ),
@@ -55,7 +56,8 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         r"pay|charge|bill|book|order|update|purchase|checkout|modify|exchange",
     ),
     "complete": (
-        r"completed|processed|finali[sz]ed|confirmed|submitted|applied|initiated|requested|issued|abgeschlossen|bestätigt|bearbeitet|completad|procesad|confirmad|"
+        r"completed|processed|finali[sz]ed|confirmed|submitted|applied|initiated|requested|issued|abgeschlossen|"
+        r"bestätigt|bearbeitet|completad|procesad|confirmad|"
         r"confirmé|traité|effectué|完成|处理|确认",
         "",
     ),
@@ -67,24 +69,31 @@ _FAMILIES: dict[str, tuple[str, str]] = {
 """Family: the words by which an answer claims the deed, and the words in the name of a tool that can do it."""
 
 _FIRST_PERSON = (
-    r"\b(?:i|we)(?:['’]ve| have| just| did| had|['’]ve just| have just)?(?: (?:now|just|already|also|successfully|gone ahead and))*\s+(?P<verb>{verbs})\w*\b"
-    r"|\b(?:ich|wir) habe?n?\b.{{0,80}}?(?P<verb_de>{verbs})\w*|\b(?:he|hemos) (?P<verb_es>{verbs})\w*|\b(?:j['’]ai|nous avons) (?P<verb_fr>{verbs})\w*"
+    r"\b(?:i|we)(?:['’]ve| have| just| did| had|['’]ve just| have just)?(?: (?:now|just|already|also|"
+    r"successfully|gone ahead and))*\s+(?P<verb>{verbs})\w*\b"
+    r"|\b(?:ich|wir) habe?n?\b.{{0,80}}?(?P<verb_de>{verbs})\w*|\b(?:he|hemos) (?P<verb_es>{verbs})\w*|"
+    r"\b(?:j['’]ai|nous avons) (?P<verb_fr>{verbs})\w*"
     r"|我(?:们)?(?:已经|已)?(?:为您|帮您)?(?P<verb_zh>{verbs})"
 )
 _PERFECT = (
-    r"\b(?:has|have|was|were|is|are)\b(?: (?:now|just|already|also|been|being))*(?: \w+ly)?(?: (?:now|been))*\s+(?P<verb>{verbs})\w*\b"
-    r"|\b(?:wurden?|ist|sind)\b.{{0,80}}?(?P<verb_de>{verbs})\w*|\b(?:ha|han|se ha|fue|fueron) (?:sido )?(?:\w+mente )?(?P<verb_es>{verbs})\w*"
-    r"|\b(?:a|ont) (?:bien )?été (?:\w+ment )?(?P<verb_fr>{verbs})\w*|(?:已经|已|成功)(?:成功|为您|被)?(?P<verb_zh>{verbs})"
+    r"\b(?:has|have|was|were|is|are)\b(?: (?:now|just|already|also|been|being))*(?: \w+ly)?(?: (?:now|"
+    r"been))*\s+(?P<verb>{verbs})\w*\b"
+    r"|\b(?:wurden?|ist|sind)\b.{{0,80}}?(?P<verb_de>{verbs})\w*|\b(?:ha|han|se ha|fue|fueron) "
+    r"(?:sido )?(?:\w+mente )?(?P<verb_es>{verbs})\w*"
+    r"|\b(?:a|ont) (?:bien )?été (?:\w+ment )?(?P<verb_fr>{verbs})\w*"
+    r"|(?:已经|已|成功)(?:成功|为您|被)?(?P<verb_zh>{verbs})"
 )
 _SUCCESS = re.compile(
     r"(?i)\bsuccessful(?:ly)?\b|\berfolgreich\b|\bcon éxito\b|\bcorrectamente\b|\bavec succès\b|成功|\bconfirmed\b"
 )
 _FUTURE = re.compile(
-    r"(?i)\b(?:will|would|can|could|should|must|may|might|shall|to|cannot|can't|if|once|when|until|before|unless|wird|werden|será|puede|sera|peut) (?:not )?(?:be|have been|been|ser|être)\b|将|会被"
+    r"(?i)\b(?:will|would|can|could|should|must|may|might|shall|to|cannot|can't|if|once|when|until|before|unless|"
+    r"wird|werden|será|puede|sera|peut) (?:not )?(?:be|have been|been|ser|être)\b|将|会被"
 )
 _NOT = re.compile(r"(?i)\b(?:not|never|no|nicht|kein\w*|nunca|jamais)\b|n['’]t\b|未|没有")
 _READS = re.compile(
-    r"(?i)^(?:get|search|list|find|look|lookup|fetch|query|read|check|calc|calculate|think|retrieve|show|view|describe|browse|web|knowledge|wiki|weather|"
+    r"(?i)^(?:get|search|list|find|look|lookup|fetch|query|read|check|calc|calculate|think|retrieve|show|view|"
+    r"describe|browse|web|knowledge|wiki|weather|"
     r"time|respond|plan|count|compare|verify|validate|status|history|details?)(?=[_\W]|[A-Z]|$)"
 )
 _COMPILED = {
@@ -135,7 +144,8 @@ def deed(claim: str, view: View) -> Deed | None:
 
 
 def _is_able(tool: str, family: str) -> bool:
-    """Whether a tool's name says that it does such deeds; what only reads never does, and any other completes something."""
+    """Whether a tool's name says that it does such deeds; what only reads never does, any other
+    completes something."""
     name = _snake(tool)
     return not _READS.match(name) and (family == "complete" or _COMPILED[family][2].search(name) is not None)
 

@@ -14,9 +14,12 @@ _STATES: dict[str, str] = {
     for state, listed in {
         "pending": "pending|waiting|queued|awaiting|ausstehend|wartend|pendiente|en attente|待处理|等待",
         "processing": "processing|in progress|being processed|in bearbeitung|en proceso|en cours|处理中",
-        "shipped": "shipped|dispatched|in transit|versandt|verschickt|unterwegs|enviado|enviada|en tránsito|en camino|expédié|expédiée|en transit|已发货|运输中",
-        "delivered": "delivered|zugestellt|geliefert|ausgeliefert|entregado|entregada|livré|livrée|已送达|已交付|已签收",
-        "cancelled": "cancelled|canceled|storniert|annulliert|gestrichen|cancelado|cancelada|anulado|annulé|annulée|已取消|取消",
+        "shipped": "shipped|dispatched|in transit|versandt|verschickt|unterwegs|enviado|enviada|"
+        "en tránsito|en camino|expédié|expédiée|en transit|已发货|运输中",
+        "delivered": "delivered|zugestellt|geliefert|ausgeliefert|entregado|entregada|livré|livrée|"
+        "已送达|已交付|已签收",
+        "cancelled": "cancelled|canceled|storniert|annulliert|gestrichen|cancelado|cancelada|anulado|"
+        "annulé|annulée|已取消|取消",
         "returned": "returned|zurückgesendet|devuelto|retourné|已退货",
         "refunded": "refunded|erstattet|reembolsado|remboursé|已退款",
         "delayed": "delayed|late|verspätet|retrasado|retrasada|demorado|retardé|en retard|延误|晚点",
@@ -32,10 +35,12 @@ _STATES: dict[str, str] = {
         "paid": "paid|settled|bezahlt|pagado|pagada|payé|payée|已支付|已付款",
         "unpaid": "unpaid|outstanding|overdue|unbezahlt|überfällig|impagado|impayé|未支付|未付款|逾期",
         "available": "available|in stock|verfügbar|auf lager|disponible|en stock|有货|可用",
-        "unavailable": "unavailable|out of stock|sold out|nicht verfügbar|ausverkauft|no disponible|agotado|indisponible|épuisé|缺货|售罄|无货",
+        "unavailable": "unavailable|out of stock|sold out|nicht verfügbar|ausverkauft|no disponible|"
+        "agotado|indisponible|épuisé|缺货|售罄|无货",
         "resolved": "resolved|solved|fixed|gelöst|behoben|resuelto|résolu|已解决",
         "failed": "failed|fehlgeschlagen|gescheitert|fallido|échoué|失败",
-        "succeeded": "succeeded|passed|successful|completed|complete|done|finished|abgeschlossen|erledigt|completado|terminé|完成|成功",
+        "succeeded": "succeeded|passed|successful|completed|complete|done|finished|abgeschlossen|"
+        "erledigt|completado|terminé|完成|成功",
     }.items()
     for word in listed.split("|")
 }
@@ -55,15 +60,21 @@ _STATE_KEYS = frozenset(
     for word in words(key)
 )
 _BEING = re.compile(
-    r"(?i)(?:(?:\b(?:is|are|was|were|be|been|status|state|now|currently|already|has|have|ist|sind|wurden?|está|están|fue|ha sido|est|sont|a été)\b|"
-    r"['’]s\b|[:：])\W*(?:\b(?:been|being|now|currently|still|already|just|successfully|derzeit|bereits|noch|actualmente)\b\W*){0,2}|[是为已经])$"
+    r"(?i)(?:(?:\b(?:is|are|was|were|be|been|status|state|now|currently|already|has|have|ist|sind|wurden?|está|"
+    r"están|fue|ha sido|est|sont|a été)\b|"
+    r"['’]s\b|[:：])\W*(?:\b(?:been|being|now|currently|still|already|just|successfully|derzeit|bereits|noch|"
+    r"actualmente)\b\W*){0,2}|[是为已经])$"
 )
 """What stands right before a state that is asserted of something ("is delayed"), and not before "delayed flights"."""
 _COMING = re.compile(
-    r"(?i)(?:\b(?:will|to|can|could|may|should|if|once|when|until|not|never|wird|werden|será|sera|nicht|no|ne|n't)\b\W+(?:\w+\W+){0,2}|将|会|未)$"
+    r"(?i)(?:\b(?:will|to|can|could|may|should|if|once|when|until|not|never|wird|werden|será|sera|nicht|no|ne|"
+    r"n't)\b\W+(?:\w+\W+){0,2}|将|会|未)$"
 )
 _YES = frozenset({"true", "yes", "y", "enabled", "included", "on"})
-_COPULA = r"\W*(?:\b(?:is|was|are|were|will be|remains|ist|war|sind|lautet|beträgt|heißt|es|son|era|está|est|sont|était)\b|[:：=]|是|为)\W*"
+_COPULA = (
+    r"\W*(?:\b(?:is|was|are|were|will be|remains|ist|war|sind|lautet|beträgt|heißt|es|son|era|está|est|"
+    r"sont|était)\b|[:：=]|是|为)\W*"
+)
 _SKIPPED_KEYS = re.compile(
     r"(?i)(?:^|_)(?:id|ids|uuid|url|uri|link|description|text|body|content|message|comment|notes?|summary|title)$"
 )
@@ -86,7 +97,11 @@ def category(claim: str, leaves: Sequence[Leaf], *, with_states: bool = True) ->
     `with_states`, statuses are left out: a deed that the answer reports changes them.
     """
     relevant = _of_named_records(claim, leaves)
-    found = [*_booleans(claim, relevant), *(_statuses(claim, relevant) if with_states else ()), *_labelled(claim, relevant)]
+    found = [
+        *_booleans(claim, relevant),
+        *(_statuses(claim, relevant) if with_states else ()),
+        *_labelled(claim, relevant),
+    ]
     return next((one for one in found if not one.agrees), found[0] if found else None)
 
 
@@ -114,13 +129,20 @@ def _booleans(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
 
 
 _AUXILIARY = frozenset({"is", "ha", "has", "can", "are", "wa", "was"})
-_DENIED_BEFORE = r"(?:\b(?:no|not|non|without|never|isn['’]?t|aren['’]?t|hasn['’]?t|lacks?|nicht|keine?|ohne|sin|sans)\b|n['’]t\b)[\s-]*(?:\w+\s+){0,2}"
+_DENIED_BEFORE = (
+    r"(?:\b(?:no|not|non|without|never|isn['’]?t|aren['’]?t|hasn['’]?t|lacks?|nicht|keine?|ohne|sin|"
+    r"sans)\b|n['’]t\b)[\s-]*(?:\w+\s+){0,2}"
+)
 _DENIED_AFTER = (
-    r"\W*(?:\b(?:is|was|has|were|are|been|be)\b\W*){0,3}(?:\b(?:no|not|none|never|false|nein|nicht|excluded|declined|unavailable|disabled)\b|"
+    r"\W*(?:\b(?:is|was|has|were|are|been|be)\b\W*){0,3}(?:\b(?:no|not|none|never|false|nein|nicht|excluded|"
+    r"declined|unavailable|disabled)\b|"
     r"\b(?:isn|wasn|hasn)['’]?t\b|否|无)"
 )
 _AFFIRMED_BEFORE = r"\b(?:is|are|has|have|includes?|including|with|ist|hat|es|tiene|est|a)\s+(?:\w+\s+){0,2}"
-_AFFIRMED_AFTER = r"\W*(?:\b(?:is|was|has|been)\b\W*){0,2}\b(?:included|yes|true|available|enabled|active|purchased|added|ja|sí|oui)\b"
+_AFFIRMED_AFTER = (
+    r"\W*(?:\b(?:is|was|has|been)\b\W*){0,2}\b(?:included|yes|true|available|enabled|active|"
+    r"purchased|added|ja|sí|oui)\b"
+)
 
 
 def _said_of(clause: str, key: Sequence[str]) -> bool | None:

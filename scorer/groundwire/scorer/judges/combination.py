@@ -67,4 +67,4 @@ COVERAGE_RULE = Combination(
     low=0.25,
     high=0.75,
 )
-"""The rule without fitting: how much of the claim's wording the evidence holds, and whether figures and names are there."""
+"""The rule without fitting: how much of the claim's wording the evidence holds, whether figures and names are there."""

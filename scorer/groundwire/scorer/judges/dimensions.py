@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from groundwire.scorer.claims import Check, Claim
 from groundwire.scorer.judge import Dimensions, Faithfulness
-from groundwire.scorer.judges.verdicts import Bench
+from groundwire.scorer.judges.bench import Bench
 from groundwire.scorer.judges.windows import content_words, words
 
 __all__ = ["weigh_dimensions"]

@@ -28,7 +28,8 @@ FEATURES = (
 """Names of the numbers in `vector`, in its order."""
 
 _SUPERLATIVE = re.compile(
-    r"(?i)\b(?:first|last|only|all|every|always|never|most|least|best|worst|oldest|youngest|largest|smallest|highest|lowest|none|any|exclusively|entirely)\b"
+    r"(?i)\b(?:first|last|only|all|every|always|never|most|least|best|worst|oldest|youngest|largest|smallest|"
+    r"highest|lowest|none|any|exclusively|entirely)\b"
 )
 _SPEAKER = re.compile(r"(?i)\b(?:i|i['’](?:m|ve|d)|my|me)\b")
 _OPPOSITES = (
@@ -133,7 +134,11 @@ def align(claim: str, windows: Windows, checks: Sequence[Check] = ()) -> Alignme
     """Find the window that covers the claim best, among those that BM25 ranks highest."""
     content = list(dict.fromkeys(content_words(claim)))
     candidates = windows.best(content)
-    best = max(candidates, key=lambda window: (_weighted(content, window.bag), window.block.startswith("E"), -len(window.bag)), default=None)
+    best = max(
+        candidates,
+        key=lambda window: (_weighted(content, window.bag), window.block.startswith("E"), -len(window.bag)),
+        default=None,
+    )
     return Alignment(claim, best, windows, tuple(checks))
 
 
@@ -142,8 +147,8 @@ def vector(alignment: Alignment) -> tuple[float, ...]:
 
     How much of the claim's words the evidence holds (long words weigh more), its best sentence holds, and holds side by
     side; whether a figure, a name, a capitalised word is missing; whether a value is contradicted; whether the claim
-    denies what the nearest sentence doesn't, or the two use opposite words; whether the claim says "first", "only" and the like; whether exactly one word is missing; whether
-    somebody speaks of himself.
+    denies what the nearest sentence doesn't, or the two use opposite words; whether the claim says "first", "only"
+    and the like; whether exactly one word is missing; whether somebody speaks of himself.
     """
     vocabulary = alignment.windows.vocabulary
     content = alignment.content

@@ -1,4 +1,4 @@
-"""Which language a text is in, by its commonest words: enough to read its numbers and to know that words can't be compared."""
+"""Which language a text is in, by its commonest words: enough to read its numbers and to know what can be compared."""
 
 import re
 
@@ -6,7 +6,8 @@ __all__ = ["guess"]
 
 _COMMON = {
     "en": "the of and to is was are has have your for with on at it that this from you be been will not there",
-    "de": "der die das und ist sind hat haben wurde wird ein eine einen mit für auf von zu im am um nicht ihr ihre beträgt kostet den dem des noch uhr",
+    "de": "der die das und ist sind hat haben wurde wird ein eine einen mit für auf von zu "
+    "im am um nicht ihr ihre beträgt kostet den dem des noch uhr",
     "es": "el la los las de del y es son está ha han fue una un con para por en que su sus se no al cuesta hay",
     "fr": "le la les des du et est sont été une un avec pour par dans que votre vos au aux il elle ne pas coûte à",
     "it": "il lo gli della di che è sono per con una un del dei nel ha non costa alle",

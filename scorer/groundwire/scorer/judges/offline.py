@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self
 
 from groundwire.scorer.claims import Claim, DraftClaim
 from groundwire.scorer.evidence import View
 from groundwire.scorer.judge import Capability, Failure, Faithfulness, JudgeVersion, Reply, UnsupportedSpan, Verdict
+from groundwire.scorer.judges.bench import Bench
 from groundwire.scorer.judges.combination import Combination
 from groundwire.scorer.judges.dimensions import weigh_dimensions
 from groundwire.scorer.judges.languages import guess
 from groundwire.scorer.judges.phrases import INSTRUCTION
 from groundwire.scorer.judges.segments import segments
 from groundwire.scorer.judges.transcripts import view_of_transcript
-from groundwire.scorer.judges.verdicts import Bench, judge_claim
+from groundwire.scorer.judges.verdicts import judge_claim
 from groundwire.scorer.spend import Account
 
 __all__ = ["OfflineJudge"]
@@ -23,21 +24,26 @@ _CAPABILITIES: frozenset[Capability] = frozenset(
 )
 _DECIDED_SHARE = 0.5
 """Least share of the statements that must be decided for the SPAN path and for a classification."""
-_SPAN_TYPES = {"contradiction": "contradiction", "fabricated_reference": "fabricated_reference"}
+_SpanType = Literal["contradiction", "unsupported_addition", "fabricated_reference"]
+_SPAN_TYPES: dict[str, _SpanType] = {"contradiction": "contradiction", "fabricated_reference": "fabricated_reference"}
 
 _ASKS_FACTS = re.compile(
-    r"(?i)\b(?:who|what|when|where|which|whose|how (?:many|much|long|old|far|often|big|tall)|is there|are there|does|did|status|price|cost|"
-    r"balance|total|number|date|wer|was|wann|wo|wie ?viele?|quién|qué|cuándo|dónde|cuánt\w+|cuál|qui|quand|où|combien|quel\w*)\b|[?？]|什么|多少|哪|谁|何时"
+    r"(?i)\b(?:who|what|when|where|which|whose|how (?:many|much|long|old|far|often|big|tall)|is there|are there|"
+    r"does|did|status|price|cost|"
+    r"balance|total|number|date|wer|was|wann|wo|wie ?viele?|quién|qué|cuándo|dónde|cuánt\w+|cuál|qui|quand|où|"
+    r"combien|quel\w*)\b|[?？]|什么|多少|哪|谁|何时"
 )
 _ASKS_NONE = re.compile(
-    r"(?i)^\W*(?:hi|hello|hey|thanks?|thank you|ok|okay|bye|goodbye|good (?:morning|evening)|hallo|danke|hola|gracias|bonjour|merci|你好|谢谢)\b[^?？]{0,40}$|"
-    r"\b(?:write|compose|make up|invent|imagine|brainstorm|schreibe?|escribe|écris)\b.{0,40}\b(?:poem|story|song|joke|haiku|limerick|slogan|gedicht|geschichte|poema|cuento|poème|histoire)\b|"
+    r"(?i)^\W*(?:hi|hello|hey|thanks?|thank you|ok|okay|bye|goodbye|good (?:morning|evening)|hallo|danke|hola|"
+    r"gracias|bonjour|merci|你好|谢谢)\b[^?？]{0,40}$|"
+    r"\b(?:write|compose|make up|invent|imagine|brainstorm|schreibe?|escribe|écris)\b.{0,40}\b(?:poem|story|song|"
+    r"joke|haiku|limerick|slogan|gedicht|geschichte|poema|cuento|poème|histoire)\b|"
     r"^\W*(?:please )?(?:translate|rewrite|rephrase|paraphrase|proofread|reformat|übersetze?|traduce|traduis)\b"
 )
 
 
 class OfflineJudge:
-    """See `groundwire.scorer.judge.Judge`. Its verdicts rest on shared words and values; what they can't settle stays undecided."""
+    """See `groundwire.scorer.judge.Judge`. Verdicts rest on shared words and values; the rest stays undecided."""
 
     def __init__(self, *, language: str = "en", combination: Combination | None = None) -> None:
         """`language` is read where a text doesn't show its own. `combination` replaces the shipped coefficients."""
@@ -54,17 +60,17 @@ class OfflineJudge:
         """Everything, quotes included."""
         return _CAPABILITIES
 
-    def bound(self, account: Account) -> Self:
+    def bound(self, account: Account) -> Self:  # noqa: ARG002 - it spends nothing, on nobody's account
         """Itself."""
         return self
 
-    async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:
+    async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:  # noqa: ARG002 - the answer suffices
         """The statements of the answer in order, each with exact offsets and its kind."""
         flags = frozenset({"injection_suspected"}) if INSTRUCTION.search(answer) else frozenset[str]()
         return Reply(value=segments(answer, language=guess(answer, self._language)), flags=flags)
 
-    async def label(self, question: str, claims: Sequence[DraftClaim], evidence: View) -> Reply[tuple[Claim, ...]]:
-        """A label, quote, checks and probability for each claim; None with the reason `undecided` where nothing decides."""
+    async def label(self, question: str, claims: Sequence[DraftClaim], evidence: View) -> Reply[tuple[Claim, ...]]:  # noqa: ARG002 - as above
+        """A label, quote, checks and probability for each claim; no label (`undecided`) where nothing decides."""
         flags = frozenset({"injection_suspected"}) if _instructed(evidence) else frozenset[str]()
         return Reply(value=self._label(claims, evidence)[0], flags=flags)
 
@@ -87,13 +93,15 @@ class OfflineJudge:
             )
         if _undecided(claims):
             return Reply(failure=_UNDECIDED)
-        grounded = "Lexical check: " + (
-            "every decided statement is in the record." if claims else "it states nothing that could be checked."
+        found = "every decided statement is in the record" if claims else "it states nothing that could be checked"
+        return Reply(
+            value=Verdict(
+                label="grounded", explanation=f"Lexical check: {found}.", claims=claims, probability=probability
+            )
         )
-        return Reply(value=Verdict(label="grounded", explanation=grounded, claims=claims, probability=probability))
 
-    async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:
-        """The hallucinated statements as stretches of the answer; unknown where most could not be decided and none is."""
+    async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:  # noqa: ARG002 - as above
+        """The hallucinated statements as stretches of the answer; unknown where none is and most are undecided."""
         claims, _ = self._label(self._facts(answer), evidence)
         found = tuple(
             UnsupportedSpan(

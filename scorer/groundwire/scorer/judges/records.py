@@ -1,4 +1,4 @@
-"""Values looked up where they belong: under a member that the claim speaks of, in the record that it names, in a total."""
+"""Values where they belong: under a member that the claim speaks of, in the record that it names, in a total."""
 
 import itertools
 import re
@@ -11,7 +11,10 @@ from groundwire.scorer.judges.windows import words
 
 __all__ = ["member_of", "misplaced", "total_of"]
 
-_TOTAL = re.compile(r"(?i)\b(?:totals?|sum|altogether|overall|combined|insgesamt|gesamt\w*|summe|en total|total\w*|suma|somme)\b|总|合计|共")
+_TOTAL = re.compile(
+    r"(?i)\b(?:totals?|sum|altogether|overall|combined|insgesamt|gesamt\w*|summe|en total|"
+    r"total\w*|suma|somme)\b|总|合计|共"
+)
 _MOST_ADDED = 12
 """Amounts under one name of which subsets are added."""
 _LEAST_ADDED = 4
@@ -35,7 +38,11 @@ def member_of(check: Check, claim: str, leaves: Sequence[Leaf]) -> Leaf | None:
 
 
 def _alike(leaf: Leaf, said: frozenset[str]) -> bool:
-    return any(key == word or (len(key) > 4 and word.startswith(key[:4])) or (len(word) > 2 and key.startswith(word)) for key in leaf.key_words for word in said)
+    return any(
+        key == word or (len(key) > 4 and word.startswith(key[:4])) or (len(word) > 2 and key.startswith(word))
+        for key in leaf.key_words
+        for word in said
+    )
 
 
 def misplaced(checks: Sequence[Check], leaves: Sequence[Leaf]) -> tuple[Check, Leaf] | None:
@@ -51,7 +58,12 @@ def misplaced(checks: Sequence[Check], leaves: Sequence[Leaf]) -> tuple[Check, L
     if not own:
         return None
     for check in checks:
-        if check.check not in {"number", "date", "unit"} or check.outcome != "found" or not check.path or not check.quote:
+        if (
+            check.check not in {"number", "date", "unit"}
+            or check.outcome != "found"
+            or not check.path
+            or not check.quote
+        ):
             continue
         holding = [leaf for leaf in leaves if leaf.text == check.quote]
         if not holding or any(code in {other.strip("#") for other in leaf.codes} for leaf in holding):

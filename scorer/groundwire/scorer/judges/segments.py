@@ -1,4 +1,4 @@
-"""An answer cut into claims with exact offsets: sentences, list items, table rows, JSON members, clauses with their own figure."""
+"""An answer cut into claims with exact offsets: sentences, list items, table rows, members, clauses with a figure."""
 
 import re
 from collections.abc import Iterator
@@ -27,21 +27,21 @@ _EMPHASIS = ("***", "**", "__", "*", "_")
 
 _FIGURE = re.compile(r"\d")
 _CUT = re.compile(
-    r"(?P<strong>\s*[;；]\s*|\s+[–—]\s+|，\s*|,\s+(?:(?:and|but|while|whereas|und|aber|während|wobei|y|pero|mientras que|et|mais|tandis que)\s+)?"
+    r"(?P<strong>\s*[;；]\s*|\s+[–—]\s+|，\s*|,\s+(?:(?:and|but|while|whereas|und|aber|während|wobei|y|pero|"
+    r"mientras que|et|mais|tandis que)\s+)?"
     r"(?:which\s+)?)|(?P<weak>\s+(?:and|but|while|whereas|und|aber|während|y|pero|et|mais)\s+|(?:并且|而且|以及|同时))"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_SMALL = frozenset(
-    """
-    at on in of to for from by with per the an and or until till between a m p est cet cest utc gmt edt pst pdt edt jst am pm
-    usd eur gbp cny rmb jpy inr chf dollars dollar euros euro kg km lb lbs mb gb percent
-    jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october
-    november december um am im zu von für mit bis der die das den uhr januar februar märz mai juni juli oktober dezember
-    el la los las de del al con por en a las hasta enero febrero marzo abril mayo junio julio agosto septiembre octubre
-    noviembre diciembre le les du des au aux avec pour à janvier février mars avril juin juillet août septembre octobre
-    novembre décembre monday tuesday wednesday thursday friday saturday sunday next day
-    """.split()
-)
+_SMALL_LIST = """
+at on in of to for from by with per the an and or until till between a m p est cet cest utc gmt edt pst pdt edt
+jst am pm usd eur gbp cny rmb jpy inr chf dollars dollar euros euro kg km lb lbs mb gb percent jan feb mar apr
+may jun jul aug sep sept oct nov dec january february march april june july august september october november
+december um am im zu von für mit bis der die das den uhr januar februar märz mai juni juli oktober dezember el
+la los las de del al con por en a las hasta enero febrero marzo abril mayo junio julio agosto septiembre octubre
+noviembre diciembre le les du des au aux avec pour à janvier février mars avril juin juillet août septembre
+octobre novembre décembre monday tuesday wednesday thursday friday saturday sunday next day
+"""
+_SMALL = frozenset(_SMALL_LIST.split())
 """Words that make no clause by themselves: prepositions, months, units."""
 _CODE_FIRST = re.compile(r"[*_`#]*(?=[A-Za-z-]*\d)(?=[\d-]*[A-Za-z])[A-Za-z0-9-]{4,}(?![A-Za-z0-9])")
 """A code right after the cut goes on with an enumeration ("UDMOP1, XAZ3C0 and 4XGCCM")."""
@@ -139,7 +139,8 @@ def _block_line(
 
 
 _DONE = re.compile(
-    r"(?i)\b(?:has|have) (?:\w+ ){0,2}been\b|\bsuccessfully\b|\bwurden?\b.*(?:\w+t|en)\b|\bha(?:n)? sido\b|\ba été\b|\bis confirmed\b|已"
+    r"(?i)\b(?:has|have) (?:\w+ ){0,2}been\b|\bsuccessfully\b|\bwurden?\b.*(?:\w+t|en)\b|\bha(?:n)? sido\b|\ba "
+    r"été\b|\bis confirmed\b|已"
 )
 
 

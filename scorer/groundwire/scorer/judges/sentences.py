@@ -4,17 +4,18 @@ import re
 
 __all__ = ["sentences"]
 
-_ABBREVIATIONS = frozenset(
-    """
-    approx appt apt art aug avg ave bldg bzgl bzw ca capt cf co col corp dec dept dept dipl dr ed eds env esp est etc
-    evtl excl exp feb fig figs fri gen ggf gov hr hrs inc incl inkl insb intl jan jr jul jun kap kg lat lbs ltd max
-    mar min misc mon mr mrs ms mt nat no nos nov nr núm oct op orig oz p pág par pp prof pt qty ref rep rev sat sec
-    sen sep sept sgt sog sr sra srta st std str sun tab tel temp thu tue univ usw vgl vol vols vs wed zzgl
-    """.split()
-)
-_BEFORE_NAMES = frozenset(
-    "bzgl bzw ca capt col dipl dr ed eds esp evtl gen ggf gov insb mr mrs ms mt nr núm prof rep rev sen sgt sog sr sra srta st vgl vs".split()
-)
+_ABBREVIATIONS_LIST = """
+approx appt apt art aug avg ave bldg bzgl bzw ca capt cf co col corp dec dept dept dipl dr ed eds env esp est
+etc evtl excl exp feb fig figs fri gen ggf gov hr hrs inc incl inkl insb intl jan jr jul jun kap kg lat lbs ltd
+max mar min misc mon mr mrs ms mt nat no nos nov nr núm oct op orig oz p pág par pp prof pt qty ref rep rev sat
+sec sen sep sept sgt sog sr sra srta st std str sun tab tel temp thu tue univ usw vgl vol vols vs wed zzgl
+"""
+_ABBREVIATIONS = frozenset(_ABBREVIATIONS_LIST.split())
+_BEFORE_NAMES_LIST = """
+bzgl bzw ca capt col dipl dr ed eds esp evtl gen ggf gov insb mr mrs ms mt nr núm prof rep rev sen sgt sog sr
+sra srta st vgl vs
+"""
+_BEFORE_NAMES = frozenset(_BEFORE_NAMES_LIST.split())
 """Abbreviations that a capital letter may follow within the sentence."""
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.[\s]*$")
 _SINGLE_LETTER = re.compile(r"(?:^|[\s(])[^\W\d_]\.\s*$")
@@ -24,7 +25,8 @@ _CJK_QUOTE_GOES_ON = re.compile(r"^\s*(?:と|って|との|という|、|，)")
 _FALLBACK = re.compile(r".+?(?:[.!?…]+[\"'”’)\]*]*(?=\s)|$)\s*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MONTH_START = re.compile(
-    r"(?i)^(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|ene|abr|ago|dic|janv|f[ée]v|avr|juin|juil|ao[ûu]t)"
+    r"(?i)^(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|ene|abr|ago|dic|janv|f[ée]v|avr|juin|"
+    r"juil|ao[ûu]t)"
 )
 
 

@@ -1,4 +1,4 @@
-"""A transcript cut back into evidence: what tools returned and users said, without the assistant's own earlier turns."""
+"""A transcript as evidence: what tools returned and users said, without the assistant's own earlier turns."""
 
 import re
 
@@ -7,7 +7,8 @@ from groundwire.scorer.evidence import Block, BlockKind, Shown, View
 __all__ = ["view_of_transcript"]
 
 _TURN = re.compile(
-    r"(?im)^[\s>*#\[<(]*(?:turn \d+\W+)?(?P<role>system|developer|user|human|customer|assistant|ai|agent|model|tool|function|context|provided|document)\b(?P<head>[^:\]>\n]{0,120})[:\]>)]+[*]*[ \t]*"
+    r"(?im)^[\s>*#\[<(]*(?:turn \d+\W+)?(?P<role>system|developer|user|human|customer|assistant|ai|agent|model|"
+    r"tool|function|context|provided|document)\b(?P<head>[^:\]>\n]{0,120})[:\]>)]+[*]*[ \t]*"
 )
 _KINDS: dict[str, BlockKind] = {
     "tool": "tool",

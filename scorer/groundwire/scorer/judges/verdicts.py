@@ -2,21 +2,19 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
-from groundwire.scorer.checks import EvidenceIndex, run_checks
+from groundwire.scorer.checks import run_checks
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Label
-from groundwire.scorer.evidence import Shown, View
+from groundwire.scorer.evidence import Shown
 from groundwire.scorer.judges.actions import Deed, deed
+from groundwire.scorer.judges.bench import Bench, cite, cite_check, cite_leaf, cite_words, first_line
 from groundwire.scorer.judges.categories import Category, category
-from groundwire.scorer.judges.combination import Combination
 from groundwire.scorer.judges.features import Alignment, align, vector
 from groundwire.scorer.judges.languages import guess
-from groundwire.scorer.judges.leaves import Leaf, leaves
 from groundwire.scorer.judges.records import member_of, misplaced, total_of
-from groundwire.scorer.judges.windows import Windows, negated
+from groundwire.scorer.judges.windows import negated
 
-__all__ = ["LEXICAL", "Bench", "judge_claim"]
+__all__ = ["LEXICAL", "judge_claim"]
 
 LEXICAL = "lexical check"
 """Opens every reason: these rules compare words and values, they understand nothing."""
@@ -26,62 +24,10 @@ _SPECIFIC = frozenset({"number", "date", "unit", "identifier", "email", "url", "
 _FABRICATED = frozenset({"url", "email", "identifier", "quotation", "citation"})
 _SMALL = re.compile(r"\d{1,2}|[^\W\d]+")
 """A number that any longer text holds somewhere: alone it shows little."""
-_QUOTE = 240
-"""Most characters of a quote."""
 _NEARLY = 0.95
 """Share of a claim's content words that data must hold together to support a claim without specifics."""
-_ENOUGH = 40
-"""Words of tool results below which unshared wording says nothing."""
 _EVEN = 0.5
 """Where the probability itself must stand for a figure to decide about a claim in prose."""
-
-
-@dataclass(frozen=True)
-class Bench:
-    """The evidence of one call, prepared once for all of its claims."""
-
-    view: View
-    index: EvidenceIndex
-    windows: Windows
-    leaves: tuple[Leaf, ...]
-    language: str
-    combination: Combination
-
-    @classmethod
-    def of(cls, view: View, language: str, combination: Combination) -> "Bench":
-        """Index the shown evidence: numbers and names, windows, JSON members."""
-        return cls(
-            view=view,
-            index=EvidenceIndex.of(view, language=language),
-            windows=Windows(view, language=language),
-            leaves=leaves(view),
-            language=guess(" ".join(shown.text[:1_000] for shown in view.shown), language),
-            combination=combination,
-        )
-
-    @property
-    def cut(self) -> bool:
-        """Whether any evidence was cut: then what isn't found may stand in what isn't shown."""
-        return any(shown.cut for shown in self.view.shown)
-
-    @cached_property
-    def tools(self) -> EvidenceIndex:
-        """What tools returned, without what users asked for: only that shows a deed."""
-        tools = tuple(shown for shown in self.view.shown if shown.block.kind == "tool")
-        return EvidenceIndex.of(View(shown=tools), language=self.index.language)
-
-    @cached_property
-    def reads(self) -> bool:
-        """Whether there is enough prose for wording to be missed in it: an agent's tools must have returned some."""
-        sources = [shown for shown in self.view.shown if shown.block.kind == "tool" and not shown.block.failed]
-        if not any(shown.block.kind == "tool" for shown in self.view.shown):
-            return True
-        return sum(len(shown.text.split()) for shown in sources) >= _ENOUGH
-
-    @cached_property
-    def has_data(self) -> bool:
-        """Whether any of it is data: its member names are no wording that a claim could share."""
-        return any(window.data for window in self.windows.usable)
 
 
 @dataclass(frozen=True)
@@ -127,7 +73,9 @@ def _measure(draft: DraftClaim, bench: Bench, language: str) -> _Finding:
         category=category(draft.text, bench.leaves, with_states=done is None),
         probability=bench.combination.probability(vector(alignment)),
         language=language,
-        comparable=bool(bench.windows.usable) and not bench.has_data and guess(draft.text, bench.language) == bench.language,
+        comparable=bool(bench.windows.usable)
+        and not bench.has_data
+        and guess(draft.text, bench.language) == bench.language,
     )
 
 
@@ -137,14 +85,14 @@ def _contradicted(finding: _Finding, bench: Bench) -> Claim | None:
         return None
     where = f" in {wrong.block}" if wrong.block else ""
     reason = f"{wrong.check} {wrong.text!r} disagrees with {wrong.quote or 'another value'!r}{where}"
-    return _hallucinated(finding, "contradiction", reason, 0.9, evidence=_cite_check(bench, wrong))
+    return _hallucinated(finding, "contradiction", reason, 0.9, evidence=cite_check(bench, wrong))
 
 
 def _undone(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     match finding.deed:
         case Deed(outcome="failed", shown=Shown() as shown):
             reason = f"the deed is reported as done, but {shown.block.name} failed"
-            evidence = _cite(shown, _first_line(shown.text))
+            evidence = cite(shown, first_line(shown.text))
             return _hallucinated(finding, "false_success", reason, 0.9, evidence=evidence)
         case Deed(outcome="absent"):
             reason = "the deed is reported as done, but no tool that could do it ran"
@@ -157,7 +105,7 @@ def _otherwise(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001
     if said is None or said.agrees:
         return None
     reason = f"{said.said!r} disagrees with {said.leaf.quote} in {said.leaf.shown.block.name}"
-    return _hallucinated(finding, "contradiction", reason, 0.88, evidence=_cite_leaf(said.leaf))
+    return _hallucinated(finding, "contradiction", reason, 0.88, evidence=cite_leaf(said.leaf))
 
 
 def _misplaced(finding: _Finding, bench: Bench) -> Claim | None:
@@ -166,7 +114,7 @@ def _misplaced(finding: _Finding, bench: Bench) -> Claim | None:
         return None
     check, leaf = found
     reason = f"{check.text!r} belongs to another record; this one has {leaf.quote}"
-    return _hallucinated(finding, "contradiction", reason, 0.8, evidence=_cite_leaf(leaf))
+    return _hallucinated(finding, "contradiction", reason, 0.8, evidence=cite_leaf(leaf))
 
 
 def _missing(finding: _Finding, bench: Bench) -> Claim | None:
@@ -176,7 +124,7 @@ def _missing(finding: _Finding, bench: Bench) -> Claim | None:
     added = [total_of(check, finding.draft.text, bench.leaves) for check in absent]
     if all(added) and added[0]:
         reason = f"{absent[0].text!r} is the sum of {len(added[0])} amounts in the evidence"
-        return _supported(finding, reason, 0.2, _cite_leaf(added[0][0]))
+        return _supported(finding, reason, 0.2, cite_leaf(added[0][0]))
     if bench.cut or (bench.view.media and not bench.windows.usable):  # it may stand in what was not looked at
         return _undecided(finding)
     if finding.comparable and finding.probability < _EVEN:
@@ -206,7 +154,9 @@ def _found(finding: _Finding, bench: Bench) -> Claim | None:
     citations.sort(key=lambda cited: not cited.block.startswith("E"))
     derived = next((check for check in held if check.outcome == "derived"), None)
     names = ", ".join(dict.fromkeys(check.text for check in held[:4]))
-    reason = f"{derived.text!r} follows by arithmetic from the evidence" if derived else f"{names} found in the evidence"
+    reason = (
+        f"{derived.text!r} follows by arithmetic from the evidence" if derived else f"{names} found in the evidence"
+    )
     return _supported(finding, reason, 0.15, citations[0])
 
 
@@ -221,16 +171,21 @@ def _telling(check: Check, finding: _Finding, bench: Bench) -> Citation | None:
     if check.check == "number" and (is_small or not check.path) and check.outcome == "found":
         leaf = member_of(check, finding.draft.text, bench.leaves)
         if leaf is not None:
-            return _cite_leaf(leaf)
-    if check.path is None and (is_small or (check.outcome == "derived" and (shown is None or shown.block.kind != "tool"))):
+            return cite_leaf(leaf)
+    if check.path is None and (
+        is_small or (check.outcome == "derived" and (shown is None or shown.block.kind != "tool"))
+    ):
         return None
     if is_small and finding.deed is not None:
         return None
-    return _cite_check(bench, check)
+    return cite_check(bench, check)
 
 
 _CHARGED = re.compile(r"(?i)\b(?:charged|additional|extra|paid|pay|cost)\b")
-_REFUNDED = re.compile(r"(?i)\b(?:refund\w*|credited|back|sav\w+|return\w*|discount\w*|differ\w*|less|lower|decreas\w*)\b")
+_REFUNDED = re.compile(
+    r"(?i)\b(?:refund\w*|credited|back|sav\w+|return\w*|discount\w*|differ\w*|less|lower|"
+    r"decreas\w*)\b"
+)
 
 
 def _reversed(check: Check, claim: str) -> bool:
@@ -242,7 +197,7 @@ def _reversed(check: Check, claim: str) -> bool:
 def _done(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - all rules are called alike
     match finding.deed:
         case Deed(outcome="done", shown=Shown() as shown):
-            evidence = _cite(shown, _first_line(shown.text))
+            evidence = cite(shown, first_line(shown.text))
             return _supported(finding, f"{shown.block.name} ran and did not fail", 0.25, evidence)
         case Deed(outcome="open"):
             return _undecided(finding)
@@ -253,7 +208,7 @@ def _agrees(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - 
     said = finding.category
     if said is None:
         return None
-    return _supported(finding, f"{said.said!r} agrees with {said.leaf.quote}", 0.15, _cite_leaf(said.leaf))
+    return _supported(finding, f"{said.said!r} agrees with {said.leaf.quote}", 0.15, cite_leaf(said.leaf))
 
 
 def _aligned(finding: _Finding, bench: Bench) -> Claim | None:
@@ -267,14 +222,15 @@ def _aligned(finding: _Finding, bench: Bench) -> Claim | None:
     by_wording = not alignment.best.data and same_language and finding.probability <= bench.combination.low
     together = alignment.coverage >= _NEARLY and len(alignment.content) >= 2 and not negated(finding.draft.text)
     if by_wording or together:
-        evidence = _cite_words(bench, alignment)
+        evidence = cite_words(bench, alignment)
         if evidence is not None and evidence.verified and not _is_wish(evidence):
             return _supported(finding, f"its words stand in {evidence.block}", 0.3, evidence)
     return None
 
 
 _WISH = re.compile(
-    r"(?i)[?？]\s*$|\b(?:please|make sure|i(?:['’]d| would) (?:like|prefer|love)|i (?:want|need|wish|hope)|can you|could you|would you|"
+    r"(?i)[?？]\s*$|\b(?:please|make sure|i(?:['’]d| would) (?:like|prefer|love)|i (?:want|need|wish|hope)|can "
+    r"you|could you|would you|"
     r"bitte|möchte|por favor|quiero|quisiera|voudrais|veuillez)\b|请|希望"
 )
 
@@ -320,41 +276,3 @@ def _claim(
         checks=finding.checks,
         probability=round(probability, 4),
     )
-
-
-def _cite_check(bench: Bench, check: Check) -> Citation | None:
-    shown = bench.view.find(check.block) if check.block else None
-    if shown is None or not check.quote:
-        return None
-    return _cite(shown, check.quote, path=check.path)
-
-
-def _cite_leaf(leaf: Leaf) -> Citation:
-    return _cite(leaf.shown, leaf.quote, path=leaf.path)
-
-
-def _cite_words(bench: Bench, alignment: Alignment) -> Citation | None:
-    """The sentence of the best window that shares most words with the claim, verbatim."""
-    if alignment.best is None:
-        return None
-    shown = bench.view.find(alignment.best.block)
-    if shown is None:
-        return None
-    if alignment.best.data:
-        line = alignment.nearest.rpartition(": ")[2]
-        return _cite(shown, line) if line and line in shown.text else None
-    return _cite(shown, alignment.nearest[:_QUOTE])
-
-
-def _cite(shown: Shown, quote: str, *, path: str | None = None) -> Citation:
-    return Citation(
-        block=shown.block.name,
-        span_id=shown.block.span_id,
-        quote=quote,
-        verified=quote.strip() != "" and quote in shown.text,
-        path=path,
-    )
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:_QUOTE]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 from groundwire.scorer.checks.data import Leaf, read_leaves
 from groundwire.scorer.evidence import View
@@ -11,20 +12,20 @@ from groundwire.scorer.judges.sentences import sentences
 
 __all__ = ["Window", "Windows", "content_words", "negated", "words"]
 
-_STOPWORDS = frozenset(
-    """
-    a about above after again all also am an and any are as at be because been before being below between both but by can could
-    did do does doing down during each few for from further had has have having he her here hers him his how i if in into is it
-    its itself just me more most my myself no nor not now of off on once only or other our ours out over own same she should so
-    some such than that the their theirs them then there these they this those through to too under until up us very was we were
-    what when where which while who whom why will with would you your yours yes yeah oh well know think really 's 't 'm 're 've
-    'll 'd n't s t m re ve ll d
-    der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde wurden hat haben
-    ich sie er es wir ihr ihre ihren ihrem ihrer sein seine zu zum zur von vom mit für auf aus bei nach um im am an als auch noch
-    el la los las un una unos unas y o pero es son fue fueron ha han de del al en con por para que se su sus lo le les como más
-    le les des du et ou mais est sont était ont à au aux dans sur avec pour par que qui ce cette ces son sa ses il elle
-    """.split()
-)
+_STOPWORDS_LIST = """
+a about above after again all also am an and any are as at be because been before being below between both but
+by can could did do does doing down during each few for from further had has have having he her here hers him
+his how i if in into is it its itself just me more most my myself no nor not now of off on once only or other
+our ours out over own same she should so some such than that the their theirs them then there these they this
+those through to too under until up us very was we were what when where which while who whom why will with would
+you your yours yes yeah oh well know think really 's 't 'm 're 've 'll 'd n't s t m re ve ll d der die das den
+dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde wurden hat haben ich
+sie er es wir ihr ihre ihren ihrem ihrer sein seine zu zum zur von vom mit für auf aus bei nach um im am an als
+auch noch el la los las un una unos unas y o pero es son fue fueron ha han de del al en con por para que se su
+sus lo le les como más le les des du et ou mais est sont était ont à au aux dans sur avec pour par que qui ce
+cette ces son sa ses il elle
+"""
+_STOPWORDS = frozenset(_STOPWORDS_LIST.split())
 _TOKEN = re.compile(r"[㐀-鿿぀-ヿ가-힯]|[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _CJK = re.compile(r"[㐀-鿿぀-ヿ가-힯]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -89,8 +90,10 @@ _STEMMED_STOPWORDS = _STOPWORDS | {_stem(word) for word in _STOPWORDS}
 
 
 _NEGATION = re.compile(
-    r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|can['’]?t|\w+n['’]t|n't|unable|fail(?:s|ed)?|lacks?|denied|refused|unavailable|"
-    r"non-?\w+|nicht|kein\w*|nie|niemals|ohne|no|nunca|ningun\w*|ningún|sin|tampoco|ne|pas|jamais|aucune?|sans)\b|不|没|沒|無|无|未|非"
+    r"(?i)\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|can['’]?t|\w+n['’]t|n't|unable|"
+    r"fail(?:s|ed)?|lacks?|denied|refused|unavailable|"
+    r"non-?\w+|nicht|kein\w*|nie|niemals|ohne|no|nunca|ningun\w*|ningún|sin|tampoco|ne|pas|jamais|aucune?|"
+    r"sans)\b|不|没|沒|無|无|未|非"
 )
 
 
@@ -148,7 +151,7 @@ class Windows:
         return tuple(frozenset(words(line)) for line in lines)
 
     @cached_property
-    def _retriever(self) -> object | None:
+    def _retriever(self) -> Any:
         import bm25s
 
         corpus = [list(window.words) or ["\0"] for window in self.usable]
@@ -168,9 +171,7 @@ class Windows:
         known = [word for word in query if word in self.vocabulary]
         if not known:
             return list(self.usable[:count])
-        indices, _ = retriever.retrieve(  # type: ignore[attr-defined]  # bm25s has no types
-            [known], k=min(count, len(self.usable)), show_progress=False
-        )
+        indices, _ = retriever.retrieve([known], k=min(count, len(self.usable)), show_progress=False)
         return [self.usable[int(index)] for index in indices[0]]
 
 
