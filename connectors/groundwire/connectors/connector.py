@@ -76,7 +76,8 @@ class Connector(Generic[SettingsT]):
         try:
             return self.settings.model_validate(dict(settings))
         except ValidationError as error:
-            first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+            errors = error.errors(include_input=False, include_context=False, include_url=False)
+            first = min(errors, key=lambda found: found["type"] != "extra_forbidden")  # it explains what is missing
             key = ".".join(str(part) for part in first["loc"])
             place = f"{at}.{key}".strip(".")
             if first["type"] == "extra_forbidden":

@@ -210,7 +210,8 @@ class FilesSource:
             for path in paths
             if not os.access(path, os.R_OK)
         ]
-        return findings or [Finding(what="path", state="ok", message=f"{len(paths):,} files match {self._pattern}")]
+        matching = "1 file matches" if len(paths) == 1 else f"{len(paths):,} files match"
+        return findings or [Finding(what="path", state="ok", message=f"{matching} {self._pattern}")]
 
 
 def _reached(lines: Lines, offset: int) -> dict[str, JsonValue]:
