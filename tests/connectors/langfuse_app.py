@@ -191,6 +191,7 @@ class LangfuseApp:
                 route("/scores/{id:path}", self._delete_score, "DELETE", bucket="delete"),
                 route("/score-configs", self._score_configs, "GET", "POST"),
                 route("/ingestion", self._ingestion, "POST", bucket="ingestion"),
+                route("/otel/v1/traces", lambda _: JSONResponse({}), "POST", bucket="ingestion"),
                 route("/traces", self._traces, "GET", bucket="legacy"),
                 route("/traces/{id:path}", self._trace, "GET", bucket="legacy"),
                 route("/sessions/{id:path}", self._session, "GET", bucket="legacy"),
@@ -231,6 +232,8 @@ class LangfuseApp:
         if request.method == "POST":
             if len(body) > (4_500_000 if path == "/ingestion" else 1_048_576):
                 return PlainTextResponse("Body exceeded 1mb limit", status_code=413)
+            if path.startswith("/otel"):
+                return handle(request)
             try:
                 request.state.json = json.loads(body, parse_constant=_no_constant) if body else ""
             except ValueError:

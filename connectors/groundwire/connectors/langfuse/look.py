@@ -48,6 +48,8 @@ class Look:
         """The pages; a last one without traces holds the cursor of the whole look."""
         start, end = self.place.progress.stretch(self.window, now=self._settled, lateness=self._lateness)
         end = min(end, self._settled)
+        if self._live and self.place.finished_at is not None:
+            start = max(start, self.place.finished_at - self._lateness)
         # traces without a root are given late, so that much is looked at as a whole
         changing = self.now - max(self._lateness, self._rootless_after + timedelta(minutes=1))
         split = min(max(changing, start), max(end, start))
@@ -61,6 +63,7 @@ class Look:
                 yield page
             place = replace(
                 self.place,
+                finished_at=self.now,
                 rootless_upto=max(self.now - self._rootless_after, self._rootless_from(start)),
                 hourly=self.place.hourly or self.now,
                 daily=self.place.daily or self.now,

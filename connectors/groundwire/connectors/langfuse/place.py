@@ -21,6 +21,8 @@ class Place:
 
     progress: Progress = field(default_factory=Progress)
     """Of the traces with a root, by its end."""
+    finished_at: datetime | None = None
+    """When the last look that came to its end began: what ended before was seen, whether or not there was anything."""
     rootless_upto: datetime | None = None
     """Traces without a root have been given up to here, by their last moment."""
     open_since: datetime | None = None
@@ -38,6 +40,7 @@ class Place:
             return cls()
         return cls(
             progress=Progress.of(state.get("progress")),
+            finished_at=moment(state.get("finished_at")),
             rootless_upto=moment(state.get("rootless_upto")),
             open_since=moment(state.get("open_since")),
             hourly=moment(state.get("hourly")),
@@ -49,6 +52,7 @@ class Place:
         return {
             "langfuse": _VERSION,
             "progress": self.progress.as_cursor(),
+            "finished_at": _text(self.finished_at),
             "rootless_upto": _text(self.rootless_upto),
             "open_since": _text(self.open_since),
             "hourly": _text(self.hourly),

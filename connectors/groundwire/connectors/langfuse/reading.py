@@ -207,7 +207,7 @@ class Past:
         at, count = begin, 0
         while at < end:
             a_chunk = _PAGES_A_CHUNK * (self.bodies.rows.a_page if whole else 1000)
-            until = min(at + timedelta(seconds=max(a_chunk / rate, 1.0)), end)
+            until = at + min(timedelta(seconds=min(max(a_chunk / rate, 1.0), 4e9)), end - at)
             upto = until if until < end else end + _AFTER
             most = 2 * a_chunk if until - at > timedelta(seconds=1) else None
             rows = await self.bodies.rows.started(at, upto, bodies=whole, most=most)
