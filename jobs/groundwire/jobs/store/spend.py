@@ -214,8 +214,12 @@ def list_windows(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[WindowState]:
-    """The windows that began in `[since, until)`, the newest first; with `evaluator`, its live and backfill ones."""
-    statement = select(spend).order_by(spend.c.starts_at.desc(), spend.c.scope, spend.c.name, spend.c.per, spend.c.key)
+    """The windows with money in them that began in `[since, until)`, the newest first.
+
+    With `evaluator`, its live and backfill ones; `""` gives the global ones.
+    """
+    statement = select(spend).where(or_(spend.c.spent > 0, spend.c.reserved > 0))
+    statement = statement.order_by(spend.c.starts_at.desc(), spend.c.scope, spend.c.name, spend.c.per, spend.c.key)
     if evaluator is not None:
         statement = statement.where(spend.c.name == evaluator)
     if per is not None:
