@@ -25,7 +25,9 @@ BUDGETS = {"trace": 900, "span": 600, "conversation": 600}
 
 def fixed_tokens(prompt: PromptName, form: Form[Any], sections: list[Section], prompts: Prompts, encoding: Any) -> int:
     """Tokens of one call whose sections hold nothing."""
-    return len(encoding.encode("\n".join([prompts[prompt], Fence(mark="7f3a9c1e").render(sections), schema_text(form)])))
+    return len(
+        encoding.encode("\n".join([prompts[prompt], Fence(mark="731902558").render(sections), schema_text(form)]))
+    )
 
 
 def paths(encoding: Any) -> dict[str, dict[str, int]]:

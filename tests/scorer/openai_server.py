@@ -113,7 +113,7 @@ FORMS = {
 def sections_of(prompt: str) -> dict[str, str]:
     """The fenced sections by name; what the fence doesn't hold isn't seen."""
     first, _, rest = prompt.partition("\n")
-    mark = re.fullmatch(r"Mark: ([0-9a-f]{8})", first)
+    mark = re.fullmatch(r"Mark: ([0-9]{9})", first)
     assert mark, "the prompt begins with its mark"
     found = re.findall(rf"^<<{mark[1]} (.+?)>>\n(.*?)\n<</{mark[1]}>>$", rest, re.DOTALL | re.MULTILINE)
     assert rest.count(f"<<{mark[1]} ") == len(found) == rest.count(f"<</{mark[1]}>>"), "every section is closed once"

@@ -20,7 +20,7 @@ _DOUBLED = re.compile(r"(?<=[<＜‹〈﹤])(?=[<＜‹〈﹤])|(?<=[>＞›〉�
 
 
 def _random_mark() -> str:
-    return secrets.token_hex(4)
+    return f"{secrets.randbelow(10**9):09d}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Fence:
     """The delimiter of one prompt."""
 
     mark: str = field(default_factory=_random_mark)
-    """Eight random hexadecimal digits."""
+    """Nine random digits: as many tokens in every prompt, and few."""
 
     def wrap(self, section: Section) -> str:
         """The section between its delimiters, neutralised."""
@@ -52,15 +52,8 @@ class Fence:
 def neutralise(text: str, mark: str) -> str:
     """Break what looks like a delimiter of that fence; nothing else changes."""
     broken = _DOUBLED.sub(BREAK, text) if ("<" in text or ">" in text or not text.isascii()) else text
-    if mark.casefold() in broken.casefold():
-        half = len(mark) // 2
-        broken = re.sub(
-            re.escape(mark),
-            lambda found: found.group()[:half] + BREAK + found.group()[half:],
-            broken,
-            flags=re.IGNORECASE,
-        )
-    return broken
+    half = len(mark) // 2
+    return broken.replace(mark, mark[:half] + BREAK + mark[half:])
 
 
 _VERDICT_KEY = re.compile(r'["\'](?:score|verdict|grade|rating|label|faithful|hallucinated)["\']\s*:')
@@ -87,7 +80,7 @@ _SUSPICIONS: tuple[tuple[tuple[tuple[str, ...], ...], re.Pattern[str]], ...] = t
             r"(?m)^\s*(?:final\s+)?(?:grade|verdict)\s*:\s*(?:[a-f]\b|pass|correct|grounded|supported)",
         ),
         # delimiters and roles of prompts
-        ((("<<",),), r"<</?[0-9a-f]{8}(?: |>>)"),
+        ((("<<",),), r"<</?\d{9}(?: |>>)"),
         (
             (("[",), ("begin", "end", "start")),
             r"\[\s*/?\s*(?:begin|end|start)(?:\s+of)?\s+(?:data|context|answer|response|evidence|submission|input|output)\s*\]",
