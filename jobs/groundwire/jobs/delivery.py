@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -28,6 +29,10 @@ MOST_ATTEMPTS = 20
 def score_id(entry: Entry) -> str:
     """The id of a score: the same for the same (project, target, evaluator, score name) and generation."""
     return str(uuid.uuid5(NAMESPACE, f"{entry.score_key}:{entry.generation}"))
+
+
+def _unwatched(step: Literal["deliver"]) -> None:
+    """What happens at a delivery where nobody watches."""
 
 
 @dataclass(kw_only=True)
@@ -55,6 +60,7 @@ class Mail:
     store: Store
     clock: Callable[[], datetime]
     batch: int = 100
+    at: Callable[[Literal["deliver"]], None] = _unwatched
 
     async def deliver(self) -> Delivered:
         """Deliver everything that is due. Raises GiveUp as the sink does; the entries stay and are due later."""
@@ -69,6 +75,7 @@ class Mail:
             await self._push(entries, total)
 
     async def _push(self, entries: list[Entry], total: Delivered) -> None:
+        self.at("deliver")
         scores = [score_of(entry, score_id=score_id(entry)) for entry in entries]
         try:
             deliveries = await self.sink.push(scores)

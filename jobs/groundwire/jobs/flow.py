@@ -159,6 +159,8 @@ class Line:
     """Told after every stored batch."""
     _traces: dict[str, Trace] = field(default_factory=dict)
     """The traces of the last two pages, so that judging them needs no fetch."""
+    _at_hand: dict[str, Trace] = field(default_factory=dict)
+    """By work id: the traces of what is claimed, as far as they need no fetch."""
     _claimed: dict[str, Item] = field(default_factory=dict)
     _finished: list["_Finished"] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -281,6 +283,8 @@ class Line:
                     items = await self._claim(wanted)
                     for item in items:
                         self._claimed[item.work_id] = item
+                        if item.trace_id in self._traces:
+                            self._at_hand[item.work_id] = self._traces[item.trace_id]
                         waiting.put_nowait(item)
                     all_claimed = len(items) < wanted
                     if all_claimed:
@@ -409,7 +413,7 @@ class Line:
             return self._later(item, evaluator, reason="state_unavailable", after=error.after)
 
     async def _trace(self, item: Item) -> Trace:
-        if (held := self._traces.get(item.trace_id)) is not None:
+        if (held := self._at_hand.pop(item.work_id, None)) is not None:
             return held
         self.at("fetch")
         return await self.source.fetch(_origin(item.origin))
@@ -433,7 +437,6 @@ class Line:
             return self._postponed(item, not_before=again, reason="over_budget")
         self.at("comment")
         current = next((old for old in before if old.superseded_at is None), None)
-        self.at("deliver")
         return _Finished(
             item=item,
             outcome=outcomes.Outcome(

@@ -155,7 +155,7 @@ class Service:
 
     def mail(self, source: str) -> Mail:
         """The way from the outbox to a source's platform."""
-        return Mail(source=source, sink=self.sink(source), store=self.store, clock=self.clock)
+        return Mail(source=source, sink=self.sink(source), store=self.store, clock=self.clock, at=self.at)
 
     async def close(self) -> None:
         """Let go of everything, the state last."""
