@@ -233,13 +233,14 @@ class LangfuseApp:
             if len(body) > (4_500_000 if path == "/ingestion" else 1_048_576):
                 return PlainTextResponse("Body exceeded 1mb limit", status_code=413)
             if path.startswith("/otel"):
-                return handle(request)
+                received: Response = handle(request)
+                return received
             try:
                 request.state.json = json.loads(body, parse_constant=_no_constant) if body else ""
             except ValueError:
                 return PlainTextResponse("Invalid JSON", status_code=400)
             self.sent.append((path, request.state.json))
-        answer = handle(request)
+        answer: Response = handle(request)
         if len(answer.body) > self.most_bytes:
             return JSONResponse(
                 {"message": "The response is too large, narrow your request", "error": "PayloadTooLargeError"},
@@ -384,17 +385,17 @@ class LangfuseApp:
                 else:
                     self._store(score, score.get("timestamp"))
             if errors:
-                results = {"accepted": len(body) - len(errors), "rejected": len(errors), "errors": errors}
+                results: Any = {"accepted": len(body) - len(errors), "rejected": len(errors), "errors": errors}
                 return JSONResponse(results, status_code=207)
             return JSONResponse({"message": "Accepted"}, status_code=202)
         if isinstance(body, list):
-            fault = {
+            refusal = {
                 "expected": "object",
                 "code": "invalid_type",
                 "path": [],
                 "message": "Invalid input: expected object, received array",
             }
-            return JSONResponse({"message": "Invalid request data", "error": [fault, fault]}, status_code=400)
+            return JSONResponse({"message": "Invalid request data", "error": [refusal, refusal]}, status_code=400)
         if takes_lists:
             return _invalid("", "Invalid input: expected array, received object")
         fault = _fault_of(body)
@@ -407,8 +408,8 @@ class LangfuseApp:
     def _ingestion(self, request: Request) -> Response:
         body = request.state.json
         if not isinstance(body, dict) or not isinstance(body.get("batch"), list):
-            fault = "Invalid input: expected array, received undefined"
-            return JSONResponse({"message": "Invalid request data", "errors": [fault]}, status_code=400)
+            missing = "Invalid input: expected array, received undefined"
+            return JSONResponse({"message": "Invalid request data", "errors": [missing]}, status_code=400)
         successes, errors = [], []
         for event in body["batch"]:
             fault = _fault_of(event["body"])
@@ -440,7 +441,7 @@ class LangfuseApp:
             "value": bool(score["value"]) if kind == "BOOLEAN" else score["value"],
             "configId": score.get("configId"), "updatedAt": iso(now),
         }  # fmt: skip
-        kept = {
+        kept: dict[str, Any] = {
             "timestamp": at, "createdAt": iso(now), "traceId": score.get("traceId"), "comment": None, "metadata": {},
             "observationId": score.get("observationId"), "sessionId": score.get("sessionId"),
             "environment": _environment(score.get("environment")), "_visible": now + self.score_lag,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import SecretStr
 from tests.connectors.langfuse_app import PUBLIC_KEY, SECRET_KEY, LangfuseApp, iso
 
 from groundwire.connectors.http import Patience
@@ -47,7 +48,7 @@ class Clock:
 
 
 def settings_for(url: str, **more: Any) -> LangfuseSettings:
-    return LangfuseSettings(host=url, public_key=PUBLIC_KEY, secret_key=SECRET_KEY, **more)
+    return LangfuseSettings(host=url, public_key=SecretStr(PUBLIC_KEY), secret_key=SecretStr(SECRET_KEY), **more)
 
 
 def wire_for(settings: LangfuseSettings, clock: Clock | None = None, *, patience: Patience | None = None) -> Wire:

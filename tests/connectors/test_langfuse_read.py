@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.connectors.langfuse_app import PUBLIC_KEY, SECRET_KEY, LangfuseApp, served
-from tests.connectors.langfuse_rows import NOON, Clock, agent_trace, row, source_for
+from tests.connectors.langfuse_app import SECRET_KEY, LangfuseApp, served
+from tests.connectors.langfuse_rows import NOON, Clock, agent_trace, row, settings_for, source_for
 
 from groundwire.connectors import Origin, Page, Trace, Window
 from groundwire.connectors.langfuse import LangfuseSource
 from groundwire.connectors.langfuse.groups import by_trace, is_late, lacks_rows, reach
 from groundwire.connectors.langfuse.place import Place
 from groundwire.connectors.langfuse.rows import folded
-from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.scorer import ConfigError, RetryLater, SkipThis
 
 
@@ -373,7 +372,12 @@ async def test_the_bodies_of_what_nobody_wants_are_not_read(project: Project, cl
     project.again()
     project.cursor = None
     heads: list[Trace] = []
-    await project.pull(wanted=lambda head: bool(heads.append(head)))
+
+    def kept(head: Trace) -> bool:
+        heads.append(head)
+        return False
+
+    await project.pull(wanted=kept)
     assert len(heads) == 200
     assert all(span.output is None and not span.output_messages for head in heads for span in head.spans)
     assert heads[0].session_id is not None
@@ -449,7 +453,7 @@ async def test_long_metadata_is_whole_only_where_it_is_named(clock: Clock) -> No
 async def test_what_check_tells(project: Project, clock: Clock) -> None:
     async def told() -> dict[str, str]:
         source = source_for(project.url, clock)
-        found = {finding.what: finding.state for finding in await source.check()}
+        found: dict[str, str] = {finding.what: finding.state for finding in await source.check()}
         await source.close()
         return found
 
@@ -475,7 +479,7 @@ async def test_what_check_tells(project: Project, clock: Clock) -> None:
     ],
 )
 def test_the_host_is_kept_bare(host: str, kept: str) -> None:
-    settings = LangfuseSettings(host=host, public_key=PUBLIC_KEY, secret_key=SECRET_KEY)
+    settings = settings_for(host)
     assert settings.host == kept
     assert SECRET_KEY not in repr(settings)
     assert settings.limits == ("hobby" if settings.is_cloud else "self-hosted")

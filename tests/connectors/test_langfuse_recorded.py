@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.connectors.langfuse_app import PUBLIC_KEY, SECRET_KEY, served
+from tests.connectors.langfuse_app import SECRET_KEY, served
 from tests.connectors.langfuse_recorded import Player, exchanges, recorded
-from tests.connectors.langfuse_rows import Clock, wire_for
+from tests.connectors.langfuse_rows import Clock, settings_for, wire_for
 
 from groundwire.connectors import Origin, Score, Target, Trace, cut
 from groundwire.connectors.http import Answer, Patience, as_error
@@ -59,7 +59,7 @@ def play(request: pytest.FixtureRequest) -> Iterator[Any]:
             server = served(Player(episodes))
             running.append(server)
             url = server.__enter__()
-        return LangfuseSettings(host=url, public_key=PUBLIC_KEY, secret_key=SECRET_KEY)
+        return settings_for(url)
 
     yield started
     for server in running:
@@ -214,7 +214,7 @@ async def test_trace_by_v2_observations(name: str, mode: str, play: Any) -> None
 async def test_a_tool_result_of_680_000_characters_comes_whole(mode: str) -> None:
     recording = f"{mode}/obs_v2_all_long"
     with served(Player({**FOUND, "GET /v2/observations": [f"{mode}/obs_v2_limit_0", recording]})) as url:
-        settings = LangfuseSettings(host=url, public_key=PUBLIC_KEY, secret_key=SECRET_KEY)
+        settings = settings_for(url)
         check("long", await fetched(settings, trace_id_of(recording)), mode=mode)
 
 

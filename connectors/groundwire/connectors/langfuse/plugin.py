@@ -1,12 +1,16 @@
 """groundwire inside Langfuse's own SDK: an evaluator for `run_experiment` and `run_batched_evaluation`."""
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from groundwire.connectors.base import Origin, Source
+from groundwire.connectors.base import Origin
 from groundwire.connectors.formats.langfuse import trace_of_rows
+from groundwire.connectors.langfuse.read import LangfuseSource
+from groundwire.connectors.langfuse.settings import LangfuseSettings
+from groundwire.connectors.langfuse.wire import Wire
 from groundwire.connectors.partitions import cut
 from groundwire.connectors.trace import Trace
 from groundwire.scorer import ConfigError, Partition, Row, comment
@@ -71,16 +75,21 @@ def evaluator(
     return evaluate
 
 
-def whole_trace(source: Source) -> Callable[..., Awaitable["EvaluatorInputs"]]:
+def whole_trace(settings: LangfuseSettings) -> Callable[..., Awaitable["EvaluatorInputs"]]:
     """A mapper for `run_batched_evaluation` that fetches the whole trace of an observation, one request each.
 
     The SDK attaches the score to the observation that was mapped: filter on `isRootObservation`.
     """
+    sources: dict[asyncio.AbstractEventLoop, LangfuseSource] = {}
 
     async def map_to_trace(*, item: Any, **_: Any) -> "EvaluatorInputs":
         from langfuse import EvaluatorInputs
 
-        trace = await source.fetch(
+        loop = asyncio.get_running_loop()
+        if loop not in sources:  # the SDK makes a loop for each run and never says when it ends
+            sources.clear()
+            sources[loop] = LangfuseSource(settings, wire=Wire(settings, keep_alive=False))
+        trace = await sources[loop].fetch(
             Origin(trace_id=item.trace_id, start_time=item.start_time, end_time=getattr(item, "end_time", None))
         )
         return EvaluatorInputs(input=trace, output=None)

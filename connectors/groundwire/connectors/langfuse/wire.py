@@ -46,9 +46,11 @@ class Wire:
         *,
         quotas: Quotas = SHARED,
         patience: Patience | None = None,
+        keep_alive: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        """Without `keep_alive` every request has its own connection, and nothing needs closing."""
         self.settings = settings
         self.now = now
         self._quotas = quotas
@@ -68,6 +70,7 @@ class Wire:
             auth=(settings.public_key.get_secret_value(), settings.secret_key.get_secret_value()),
             headers={"x-langfuse-public-key": settings.public_key.get_secret_value()},
             timeout=timeouts,
+            limits=httpx.Limits(max_keepalive_connections=None if keep_alive else 0),
             event_hooks={"request": [own_timeouts]},
         )
         self._project: Project | None = None
