@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from groundwire.scorer.claims import Check, Citation, Claim
-from groundwire.scorer.comment import LIMIT, comment, headline
+from groundwire.scorer.comment import LIMIT, headline, write_comment
 from groundwire.scorer.evidence import BlockCoverage, Coverage
 from groundwire.scorer.row import Row
 from groundwire.scorer.spend import Usage
@@ -54,7 +54,7 @@ def test_what_is_supported_beyond_doubt_is_left_out_and_the_rest_stands_worst_fi
     check = Check(check="number", text="7", start=0, end=1, outcome="not_found")
     disputed = GOOD.model_copy(update={"text": "7 days.", "checks": (check,)})
     undecided = Claim(text="Perhaps.", reason="undecided")
-    lines = comment(row(score=0.5, claims=(GOOD, unverified, disputed, undecided, BAD))).split("\n")
+    lines = write_comment(row(score=0.5, claims=(GOOD, unverified, disputed, undecided, BAD))).split("\n")
     assert lines[1] == "- hallucinated: “It costs $999.” · E1 says 450"
     assert lines[2] == "- undecided: “Perhaps.”"
     assert lines[3] == "- supported: “It is blue.” · E2: “blue”, quote not found there"
@@ -64,7 +64,9 @@ def test_what_is_supported_beyond_doubt_is_left_out_and_the_rest_stands_worst_fi
 
 def test_it_says_what_was_not_seen_what_it_cost_and_who_judged() -> None:
     coverage = Coverage(blocks=(BlockCoverage(block="E1", shown=2000, total=50_000),), media_not_checked=2)
-    text = comment(row(score=1.0, coverage=coverage, flags=("rechecked",), usage=Usage(calls=2, micro_dollars=1234)))
+    text = write_comment(
+        row(score=1.0, coverage=coverage, flags=("rechecked",), usage=Usage(calls=2, micro_dollars=1234))
+    )
     assert "Not all evidence was seen: E1 2,000 of 50,000 characters. 2 images or files not checked." in text
     assert "Flags: rechecked" in text
     assert text.endswith(
@@ -73,16 +75,16 @@ def test_it_says_what_was_not_seen_what_it_cost_and_who_judged() -> None:
 
 
 def test_the_offline_judge_says_that_it_is_lexical() -> None:
-    assert "Lexical check" in comment(row(score=1.0, judge={"kind": "offline", "model": "offline-1"}))
-    assert "Lexical check" in comment(
+    assert "Lexical check" in write_comment(row(score=1.0, judge={"kind": "offline", "model": "offline-1"}))
+    assert "Lexical check" in write_comment(
         row(status="unknown", reason="no_claims", judge={"kind": "offline", "model": "offline-1"})
     )
-    assert "Lexical check" not in comment(row(score=1.0))
+    assert "Lexical check" not in write_comment(row(score=1.0))
 
 
 def test_a_long_comment_is_cut_between_lines_and_keeps_its_end() -> None:
     claims = tuple(BAD.model_copy(update={"text": f"Claim {i} " + "long words " * 20}) for i in range(100))
-    text = comment(row(score=0.0, claims=claims), note="re-scored: 2 spans arrived later (before: 1.00)")
+    text = write_comment(row(score=0.0, claims=claims), note="re-scored: 2 spans arrived later (before: 1.00)")
     assert len(text) <= LIMIT
     lines = text.split("\n")
     assert lines[1] == "re-scored: 2 spans arrived later (before: 1.00)"
@@ -92,5 +94,5 @@ def test_a_long_comment_is_cut_between_lines_and_keeps_its_end() -> None:
 
 
 def test_line_breaks_in_claims_do_not_break_lines() -> None:
-    text = comment(row(score=0.0, claims=(BAD.model_copy(update={"text": "one\ntwo\r\n\nthree"}),)))
+    text = write_comment(row(score=0.0, claims=(BAD.model_copy(update={"text": "one\ntwo\r\n\nthree"}),)))
     assert "- hallucinated: “one two three”" in text

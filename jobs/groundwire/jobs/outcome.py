@@ -11,7 +11,7 @@ from groundwire.connectors import Score, Target, Trace
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.outbox import Entry, Wanted
 from groundwire.jobs.store.rows import StoredRow
-from groundwire.scorer import Partition, Row, comment
+from groundwire.scorer import Partition, Row, write_comment
 
 __all__ = ["backoff", "facts_of", "score_of", "scores_of"]
 
@@ -77,16 +77,16 @@ def scores_of(
 
 def _comment(row: Row, trace: Trace, before: StoredRow | None) -> str:
     if before is None or before.superseded_at is not None:
-        return comment(row)
+        return write_comment(row)
     spans = before.facts.get("spans")
     more = len(trace.spans) - spans if isinstance(spans, int) else 0
     if before.content_hash and before.row.row_id == row.row_id:
-        return comment(row)
+        return write_comment(row)
     what = f"{more} {'span' if more == 1 else 'spans'} arrived later" if more > 0 else "its content changed"
     if before.row.config_fingerprint != row.config_fingerprint:
         what = "under another configuration"
     earlier = "no score" if before.row.score is None else f"{before.row.score:.2f}"
-    return comment(row, note=f"re-scored: {what} (before: {earlier})")
+    return write_comment(row, note=f"re-scored: {what} (before: {earlier})")
 
 
 def _target(trace: Trace, partition: Partition, *, project: str, before: StoredRow | None) -> dict[str, JsonValue]:

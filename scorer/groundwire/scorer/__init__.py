@@ -3,7 +3,7 @@
 from groundwire.scorer.cache import Cache, MemoryCache
 from groundwire.scorer.checks.pointing import place_quote
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, find_quote, locate
-from groundwire.scorer.comment import comment, headline
+from groundwire.scorer.comment import headline, write_comment
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
 from groundwire.scorer.evidence import Block, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.judge import (
@@ -120,7 +120,6 @@ __all__ = [
     "Verdict",
     "View",
     "build_judge",
-    "comment",
     "content_hash",
     "find_quote",
     "fit",
@@ -134,4 +133,5 @@ __all__ = [
     "place_quote",
     "read_judge_config",
     "require_price",
+    "write_comment",
 ]

@@ -6,7 +6,7 @@ from groundwire.scorer.claims import Claim
 from groundwire.scorer.row import Row
 from groundwire.scorer.spend import MICRO
 
-__all__ = ["LIMIT", "comment", "headline"]
+__all__ = ["LIMIT", "headline", "write_comment"]
 
 LIMIT = 4_000
 """Most characters of a comment (DESIGN §6)."""
@@ -40,7 +40,7 @@ def headline(row: Row) -> str:
     return line
 
 
-def comment(row: Row, *, note: str = "") -> str:
+def write_comment(row: Row, *, note: str = "") -> str:
     """The whole comment: headline, the claims that matter, what was not seen, then judge, cost and version.
 
     `note` is a line of the caller's after the headline. At most `LIMIT` characters, cut between lines; the closing

@@ -13,7 +13,7 @@ from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.connectors.langfuse.wire import Wire
 from groundwire.connectors.partitions import cut
 from groundwire.connectors.trace import Trace
-from groundwire.scorer import ConfigError, Partition, Row, comment
+from groundwire.scorer import ConfigError, Partition, Row, write_comment
 
 if TYPE_CHECKING:
     from langfuse import Evaluation, EvaluatorInputs
@@ -59,7 +59,7 @@ def evaluator(
                     Evaluation(
                         name=name,
                         value=row.score,
-                        comment=comment(row),
+                        comment=write_comment(row),
                         metadata={"row_id": row.row_id, "config_fingerprint": row.config_fingerprint},
                         data_type="NUMERIC",
                     )
@@ -67,7 +67,7 @@ def evaluator(
             elif write_status:
                 status = f"{row.status}: {row.reason}"
                 found.append(
-                    Evaluation(name=f"{name}.status", value=status, comment=comment(row), data_type="CATEGORICAL")
+                    Evaluation(name=f"{name}.status", value=status, comment=write_comment(row), data_type="CATEGORICAL")
                 )
         return found
 

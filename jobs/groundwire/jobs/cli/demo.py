@@ -12,7 +12,7 @@ from groundwire.jobs.cli.score import AT_ONCE, ScoreOptions, load_metric, report
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
 from groundwire.jobs.report import ReportEntry, write_html
 from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
-from groundwire.scorer import ConfigError, MemoryLedger, comment
+from groundwire.scorer import ConfigError, MemoryLedger, write_comment
 
 __all__ = ["run_demo"]
 
@@ -34,7 +34,9 @@ def run_demo(out: Path) -> int:
     print_counts(counts, console=stdout)
     shown = next((item.row for item in outcomes if item.row.label == "hallucinated"), outcomes[0].row)
     stdout.print()
-    stdout.print(Panel(escape(comment(shown)), title=f"the comment on {escape(shown.trace_id)}", title_align="left"))
+    stdout.print(
+        Panel(escape(write_comment(shown)), title=f"the comment on {escape(shown.trace_id)}", title_align="left")
+    )
     rows = out / "rows.jsonl"
     stdout.print(
         f"Wrote {rows} and {out / 'report.html'} (open it in a browser).\n\n"

@@ -23,7 +23,7 @@ from groundwire.jobs.settings import Settings, load_settings
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import gaps, runs
 from groundwire.jobs.trial import try_evaluator
-from groundwire.scorer import MICRO, ConfigError, comment, micro_dollars
+from groundwire.scorer import MICRO, ConfigError, micro_dollars, write_comment
 
 __all__ = ["BackfillOptions", "parse_time", "run_backfill_command", "run_line", "run_plan", "run_try"]
 
@@ -117,7 +117,7 @@ async def _try(settings: Settings, spec: EvaluatorSpec, n: int) -> int:
         counts.add(row)
     for row in trial.rows:
         stdout.rule(f"{row.partition_type} {row.partition_id}", align="left")
-        stdout.print(comment(row), markup=False, highlight=False)
+        stdout.print(write_comment(row), markup=False, highlight=False)
     stdout.print()
     print_rows(trial.rows, console=stdout)
     print_counts(counts, console=stdout)
