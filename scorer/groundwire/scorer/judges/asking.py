@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
@@ -20,15 +20,18 @@ from groundwire.scorer.judges.forms import Form
 from groundwire.scorer.judges.reading import Unreadable, is_refusal, read_reply
 from groundwire.scorer.judges.wire import Answer, Question
 from groundwire.scorer.prompts import PromptName, Prompts
+from groundwire.scorer.selection import shrink
 from groundwire.scorer.spend import Account, Usage
 
-__all__ = ["Asking", "Tally", "TooLong"]
+__all__ = ["MOST_SHRINKS", "Asking", "Tally", "TooLong", "fitted"]
 
 log = logging.getLogger("groundwire.judge")
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
+MOST_SHRINKS = 6
+"""Times that a view is halved for a model whose context is too small."""
 ECHOED = 8_000
 """Characters of an unreadable reply that the model is shown again."""
 
@@ -69,6 +72,22 @@ class Tally:
             exchanges=tuple(self.exchanges),
             view=view,
         )
+
+
+async def fitted(
+    view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally, too_long: Failure
+) -> Reply[T]:
+    """The reply to `ask` with the view, or with as much of it as fits the model's context."""
+    shown = view
+    for _ in range(MOST_SHRINKS):
+        try:
+            outcome = await ask(shown)
+        except TooLong:
+            shown = shrink(shown, 0.5)
+            tally.flags.add("context_too_small")
+        else:
+            return tally.reply(outcome, view=None if shown is view else shown)
+    return tally.reply(too_long, view=shown)
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,7 @@ from groundwire.scorer.judges.wire import Answer, Question, body_of, read_answer
 from groundwire.scorer.prices import token_bound
 from groundwire.scorer.spend import Account
 
-__all__ = ["Endpoint", "bill_of", "failure_of", "http_client"]
+__all__ = ["Endpoint", "bill_of", "failure_of", "gives_up", "http_client"]
 
 MOST_LESSONS = 8
 """Requests that one call may have turned down before it is given up."""
@@ -105,7 +105,7 @@ class Endpoint:
                         continue
                     if fault.kind == "overflow":
                         self.dialect.prompt_ceiling = min(self.dialect.prompt_ceiling, size * CEILING_MARGIN)
-                    if (line := _gives_up(fault, self.config)) is not None:
+                    if (line := gives_up(fault, self.config)) is not None:
                         raise GiveUp(line) from None
                     raise
                 self.dialect.succeeded()
@@ -182,7 +182,7 @@ def _host(config: LLMJudgeConfig | DecisionJudgeConfig) -> str:
     return urlsplit(config.endpoint).netloc
 
 
-def _gives_up(fault: Fault, config: LLMJudgeConfig | DecisionJudgeConfig) -> str | None:
+def gives_up(fault: Fault, config: LLMJudgeConfig | DecisionJudgeConfig) -> str | None:
     """The line for a fault that no later call escapes; None for the others."""
     host = _host(config)
     match fault.kind:

@@ -20,7 +20,7 @@ from groundwire.scorer.judge import (
     UnsupportedSpan,
     Verdict,
 )
-from groundwire.scorer.judges.asking import Asking, Tally, TooLong
+from groundwire.scorer.judges.asking import MOST_SHRINKS, Asking, Tally, TooLong, fitted
 from groundwire.scorer.judges.calls import Deadline
 from groundwire.scorer.judges.config import LLMJudgeConfig
 from groundwire.scorer.judges.forms import CLAIMS, FACTS, FAITHFULNESS, PROBE, SPANS, VERDICT
@@ -28,7 +28,6 @@ from groundwire.scorer.judges.labelling import Labelling
 from groundwire.scorer.judges.rendering import render_view, section
 from groundwire.scorer.prices import Price
 from groundwire.scorer.redaction import Hidden, Redaction
-from groundwire.scorer.selection import shrink
 from groundwire.scorer.spend import Account
 
 __all__ = ["ANSWER_CHUNK", "LLMJudge", "answer_tokens", "version_of"]
@@ -39,8 +38,6 @@ ANSWER_CHUNK = 12_000
 """Characters of an answer that one call splits into claims."""
 LEAST_CHUNK = 500
 """Below this an answer that doesn't fit the model is given up."""
-MOST_SHRINKS = 6
-"""Times that a view is halved for a model whose context is too small."""
 VERDICT_TOKENS = 800
 FACTS_TOKENS = 32
 PROBE_TOKENS = 64
@@ -263,18 +260,9 @@ class LLMJudge:
         raise ConfigError(f"judge: {form.message or form.reason}; check base_url and model")
 
     async def _fitted(self, view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally) -> Reply[T]:
-        """Ask with the view, or with as much of it as fits the model's context."""
-        shown = view
-        for _ in range(MOST_SHRINKS):
-            try:
-                outcome = await ask(shown)
-            except TooLong:
-                shown = shrink(shown, 0.5)
-                tally.flags.add("context_too_small")
-            else:
-                self._count_redactions(tally)
-                return tally.reply(outcome, view=None if shown is view else shown)
-        return tally.reply(self._too_long(), view=shown)
+        reply = await fitted(view, ask, tally, self._too_long())
+        self._count_redactions(tally)
+        return replace(reply, notes=dict(tally.notes))
 
     def _about(self, question: str, answer: str, view: View) -> tuple[list[Section], Hidden]:
         hidden = self.redaction.hide(answer)

@@ -19,9 +19,11 @@ from groundwire.scorer.judges.config import (
     OfflineJudgeConfig,
     for_metric,
 )
+from groundwire.scorer.judges.decisions import DecisionEndpoint
 from groundwire.scorer.judges.endpoint import Endpoint
 from groundwire.scorer.judges.llm import LLMJudge, version_of
 from groundwire.scorer.judges.offline import OfflineJudge
+from groundwire.scorer.judges.systemone import DecisionJudge, decision_version
 from groundwire.scorer.prices import Price, find_price
 from groundwire.scorer.prompts import load_prompts
 from groundwire.scorer.redaction import Redaction, require
@@ -62,7 +64,12 @@ def build_judge(
         timeout=config.timeout_seconds,
     )
     if isinstance(config, DecisionJudgeConfig):
-        raise ConfigError("judge: the decision judge is not built yet")
+        version = decision_version(config)
+        identity = json.dumps(version.model_dump(mode="json"), sort_keys=True)
+        decisions = DecisionEndpoint(config=config, calls=calls, cache=cache or MemoryCache(), identity=identity)
+        return DecisionJudge(
+            config=config, endpoint=decisions, version=version, redaction=Redaction(kinds=config.redact)
+        )
     if config.api_key is None and config.endpoint == OPENAI_URL:
         raise ConfigError("judge: no API key; set OPENAI_API_KEY, or api_key in its [judges] table")
     prompts = load_prompts(config.language, config.prompts_dir)
