@@ -563,3 +563,26 @@ def test_recorded_exports_of_the_sdk_are_read(tmp_path: Path) -> None:
     found = list(read_traces(path))
     assert not [item for item in found if isinstance(item, (Problem, Partition))]
     assert {"plain-generation", "weather-agent"} <= {item.name for item in found if isinstance(item, Trace)}
+
+
+def test_a_root_that_indexes_only_a_part_of_its_messages_is_read_whole(tmp_path: Path) -> None:
+    whole = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASKED}]}
+    root = {
+        "name": "LangGraph",
+        "context": {"trace_id": TRACE_ID, "span_id": ROOT},
+        "span_kind": "CHAIN",
+        "parent_id": None,
+        "start_time": "2026-11-30T19:36:30Z",
+        "end_time": "2026-11-30T19:36:31Z",
+        "status_code": "OK",
+        "attributes": {
+            "openinference.span.kind": "CHAIN",
+            "input.value": json.dumps(whole),
+            "llm.input_messages.0.message.role": "system",
+        },
+    }
+    for attributes in ({}, {"llm.input_messages.0.message.content": "Be brief."}):
+        span = {**root, "attributes": {**root["attributes"], **attributes}}  # type: ignore[dict-item]
+        (tmp_path / "spans.jsonl").write_text(json.dumps(span))
+        messages = read_one(tmp_path / "spans.jsonl").spans[0].input_messages
+        assert [(message.role, message.text) for message in messages] == [("system", "Be brief."), ("user", ASKED)]

@@ -171,10 +171,16 @@ def usage_of(attributes: Attributes) -> dict[str, Any] | None:
 def _indexed(attributes: Attributes, prefixes: Sequence[str], role: Role) -> tuple[Message, ...]:
     """Messages whose fields are attributes of their own, such as `llm.input_messages.0.message.role`."""
     for prefix in prefixes:
-        held = _list_at(attributes, prefix)
+        held = [item for item in _list_at(attributes, prefix) if not _says_nothing(item)]
         if held:
             return read_messages(held, role=role)
     return ()
+
+
+def _says_nothing(item: Any) -> bool:
+    """Whether an indexed message holds nothing but its role: OpenInference leaves such at a LangGraph's root."""
+    message = item.get("message", item) if isinstance(item, dict) else item
+    return isinstance(message, dict) and set(message) <= {"role", "message.role"}
 
 
 def _list_at(attributes: Attributes, prefix: str) -> list[Any]:
@@ -220,6 +226,9 @@ def input_of(kind: SpanKind, attributes: Attributes, events: Sequence[Mapping[st
     asked = _event_messages(events)[0] if events else []
     found = _structured(attributes, "gen_ai.input.messages", "user") or _indexed(attributes, _INDEXED_INPUT, "user")
     found = found or find_messages(asked)
+    if kind != "LLM" and found:  # an instrumentation that indexes a part of them leaves the whole in `input.value`
+        whole = find_messages(_value(attributes, _INPUT_KEYS))
+        found = whole if len(whole) > len(found) else found
     plain: Any = None
     if not found:
         found, plain = read_io(kind, _value(attributes, _INPUT_KEYS), role="user")

@@ -1,7 +1,8 @@
 """LangSmith: runs as both versions of its API and its bulk exports give them, alone or with their children inside."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 from groundwire.connectors.formats.spans import SpanIO, moment, newest, nonempty, read_io, tree_flags
 from groundwire.connectors.messages import decoded, without_media
@@ -20,6 +21,28 @@ KINDS: dict[str, SpanKind] = {
     "parser": "CHAIN",
 }
 """Run types as span kinds; an unknown type is a chain, as LangSmith itself treats it."""
+# fmt: off
+_READ = frozenset(
+    (
+        "ancestor_run_ids", "app_path", "attachments", "child_run_ids", "child_runs", "completion_cost",
+        "completion_cost_details", "completion_token_details", "completion_tokens", "direct_child_run_ids",
+        "dotted_order", "end_time", "error", "error_preview", "events", "execution_order", "extra", "feedback_stats",
+        "first_token_time", "id", "in_dataset", "inputs", "inputs_preview", "inputs_s3_urls", "is_in_dataset",
+        "is_root", "last_queued_at", "latency", "latency_seconds", "ls_user_id", "manifest", "manifest_id",
+        "manifest_s3_id", "messages", "metadata", "modified_at", "name", "outputs", "outputs_preview",
+        "outputs_s3_urls", "parent_run_id", "parent_run_ids", "price_model_id", "project_id", "project_name",
+        "prompt_cost", "prompt_cost_details", "prompt_token_details", "prompt_tokens", "query_metadata",
+        "reference_dataset_id", "reference_example_id", "run_type", "s3_urls", "serialized", "session_id",
+        "session_name", "share_token", "share_url", "start_time", "status", "tags", "tenant_id",
+        "thread_evaluation_time", "thread_id", "total_cost", "total_tokens", "trace_first_received_at", "trace_id",
+        "trace_max_start_time", "trace_min_start_time", "trace_tier", "trace_upgrade", "ttl_seconds",
+    )
+)
+# fmt: on
+"""What LangSmith is known to send with a run; anything else is kept as an attribute of the span."""
+_KIND_KEYS = ("openinference.span.kind", "langsmith.span.kind")
+"""Metadata that tells a run's kind where LangSmith has no type for it: an agent, a guardrail, a reranker."""
+_AGENT_OPERATIONS = ("invoke_agent", "create_agent")
 _THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 _HIDDEN = "langsmith:hidden"
 """The tag of LangGraph's internal steps."""
@@ -77,9 +100,9 @@ def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
     span_id, start = nonempty(run.get("id")), moment(run.get("start_time"))
     if span_id is None or start is None:
         return None
-    kind = KINDS.get(str(run.get("run_type", "")).lower(), "CHAIN")
-    name = nonempty(run.get("name")) or ""
     metadata = _metadata(run)
+    kind = _kind(run, metadata)
+    name = nonempty(run.get("name")) or ""
     input_messages, plain_input = _io(kind, run.get("inputs"), "user")
     output_messages, plain_output = _io(kind, run.get("outputs"), "assistant")
     error = nonempty(run.get("error"))
@@ -89,6 +112,9 @@ def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
         attributes["langsmith.project_id"] = project
     if tags := _tags(run):
         attributes["tags"] = list(tags)
+    unknown = {key: value for key, value in run.items() if key not in _READ and value is not None}
+    if unknown:
+        attributes |= without_media(unknown)
     return Span(
         span_id=span_id,
         trace_id=trace_id,
@@ -108,6 +134,17 @@ def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
         usage=_usage(run),
         attributes=attributes,
     )
+
+
+def _kind(run: Mapping[str, Any], metadata: Mapping[str, Any]) -> SpanKind:
+    kind = KINDS.get(str(run.get("run_type", "")).lower(), "CHAIN")
+    if kind != "CHAIN":
+        return kind
+    told = next((found.upper() for key in _KIND_KEYS if (found := nonempty(metadata.get(key)))), "")
+    named = next((one for one in get_args(SpanKind) if one == told), None)
+    if named is not None:
+        return cast("SpanKind", named)
+    return "AGENT" if metadata.get("gen_ai.operation.name") in _AGENT_OPERATIONS else kind
 
 
 def _io(kind: SpanKind, value: Any, role: Role) -> SpanIO:
@@ -139,9 +176,28 @@ def _model(run: Mapping[str, Any], metadata: Mapping[str, Any]) -> str | None:
 
 
 def _usage(run: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Tokens by kind, and `cost` in US dollars; the older API gives costs as text."""
     names = {"input": "prompt_tokens", "output": "completion_tokens", "total": "total_tokens"}
     usage = {ours: run[theirs] for ours, theirs in names.items() if isinstance(run.get(theirs), int)}
-    return usage or None
+    for side, theirs in (("input", "prompt_token_details"), ("output", "completion_token_details")):
+        details = run.get(theirs)
+        details = details.get("raw", details) if isinstance(details, dict) else {}
+        if isinstance(details, dict):
+            usage |= {f"{side}_{key}": value for key, value in details.items() if isinstance(value, int)}
+    cost = _number(run.get("total_cost"))
+    if cost is not None:
+        usage["cost"] = cost
+    return usage if any(usage.values()) else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _tags(run: Mapping[str, Any]) -> tuple[str, ...]:
