@@ -12,6 +12,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -59,6 +61,7 @@ class Call:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    query: str = ""
     status: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -152,12 +155,22 @@ class JudgeServer:
 
     # -- life
 
-    def start(self) -> "JudgeServer":
+    def start(self, *, tls: Path | None = None) -> "JudgeServer":
+        """Listen on a free port; with a folder that holds `certificate.pem` and `key.pem`, over TLS."""
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        config = uvicorn.Config(self.app, log_level="critical", lifespan="off", access_log=False, loop="asyncio")
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/v1"
+        config = uvicorn.Config(
+            self._as_proxy,
+            log_level="critical",
+            lifespan="off",
+            access_log=False,
+            loop="asyncio",
+            ssl_certfile=tls / "certificate.pem" if tls else None,
+            ssl_keyfile=tls / "key.pem" if tls else None,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(listener,), daemon=True)
         self._thread.start()
@@ -185,7 +198,12 @@ class JudgeServer:
         if self.bugs:
             raise self.bugs[0]
 
-    @property
+    async def _as_proxy(self, scope: Any, receive: Any, send: Any) -> None:
+        """A request for a whole address, as proxies get it, is one for its path."""
+        path = re.sub(r"^https?://[^/]+", "", scope["path"])
+        await self.app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+
+    @cached_property
     def app(self) -> Starlette:
         paths = (
             "/v1/chat/completions",
@@ -212,7 +230,9 @@ class JudgeServer:
     # -- answering
 
     async def complete(self, request: Request) -> Response:
-        call = Call(path=request.url.path, headers=dict(request.headers), body=await request.json())
+        call = Call(
+            path=request.url.path, headers=dict(request.headers), body=await request.json(), query=request.url.query
+        )
         index = len(self.calls)
         self.calls.append(call)
         self.under_way += 1

@@ -195,7 +195,9 @@ def gives_up(fault: Fault, config: LLMJudgeConfig | DecisionJudgeConfig) -> str 
         case "quota":
             return f"judge: the quota at {host} is used up ({fault.status}); add credit there, or name another judge"
         case "tls":
-            return f"judge: no secure connection to {host}: its certificate is not trusted; set ca_bundle, or base_url"
+            return (
+                f"judge: no secure connection to {host}; set ca_bundle if its certificate is your own, or mend base_url"
+            )
         case "alien":
             seen = f"answers {fault.status} with something else" if fault.status else "can't be called"
             return f"judge: {host} is no such endpoint ({seen}); set base_url to the API's root, often ending in /v1"
