@@ -168,6 +168,7 @@ class JudgeServer:
             lifespan="off",
             access_log=False,
             loop="asyncio",
+            interface="asgi3",
             ssl_certfile=tls / "certificate.pem" if tls else None,
             ssl_keyfile=tls / "key.pem" if tls else None,
         )
