@@ -1,8 +1,11 @@
 """The state database of the jobs' tests: every test that asks for `store` runs on SQLite and on PostgreSQL."""
 
+import asyncio
 import os
+import shutil
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +14,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, make_url, text
 
 from groundwire.jobs.store import Store, open_store
+from groundwire.jobs.store.schema import metadata
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -47,10 +51,10 @@ def postgres_server() -> Iterator[str]:
             yield server.get_uri()
 
 
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """An empty PostgreSQL schema of the test's own."""
-    url = make_url(postgres_server).set(drivername="postgresql+psycopg")
+@contextmanager
+def own_schema(server: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL schema, dropped afterwards."""
+    url = make_url(server).set(drivername="postgresql+psycopg")
     schema = f"t{uuid.uuid4().hex[:12]}"
     admin = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with admin.connect() as connection:
@@ -61,18 +65,61 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         connection.execute(text(f"DROP SCHEMA {schema} CASCADE"))
 
 
+async def make_state(url: str) -> None:
+    await (await open_store(url)).close()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty PostgreSQL schema of the test's own."""
+    with own_schema(postgres_server) as url:
+        yield url
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
+    """A SQLite file that is not there yet."""
     return f"sqlite:///{tmp_path / 'state.db'}"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest) -> str:
+def new_url(request: pytest.FixtureRequest) -> str:
+    """Where there is no state yet."""
     return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url"))
+
+
+@pytest.fixture(scope="session")
+def sqlite_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of an empty state, made once."""
+    path = tmp_path_factory.mktemp("state") / "state.db"
+    asyncio.run(make_state(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_state(postgres_server: str) -> Iterator[str]:
+    """A PostgreSQL schema that holds a state, made once."""
+    with own_schema(postgres_server) as url:
+        asyncio.run(make_state(url))
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty state."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_state"), tmp_path / "state.db")
+        return f"sqlite:///{tmp_path / 'state.db'}"
+    url = str(request.getfixturevalue("postgres_state"))
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)}"))
+    return url
 
 
 @pytest.fixture
 async def store(store_url: str) -> AsyncIterator[Store]:
+    """An empty state, open."""
     opened = await open_store(store_url)
     yield opened
     await opened.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import delete
+from sqlalchemy import Connection, Table, delete
 
 from groundwire.jobs.ledger import Cap, StoredLedger
 from groundwire.jobs.store import Store, open_store, spend
@@ -30,6 +31,10 @@ CAPS = {
 EVERYONE = (Cap(micro_dollars=180, per="day"),)
 
 
+def clear(tx: Connection, table: Table) -> None:
+    tx.execute(delete(table))
+
+
 class Spending(RuleBasedStateMachine):
     """Accounts that reserve and settle in any order against a model that only adds up."""
 
@@ -41,7 +46,7 @@ class Spending(RuleBasedStateMachine):
         self.store = store
         self.clock = Clock()
         for table in (reservations, spend_table):
-            self.loop.run_until_complete(self.store.write(lambda tx, table=table: tx.execute(delete(table))))
+            self.loop.run_until_complete(self.store.write(clear, table))
         self.ledger = StoredLedger(
             store=self.store,
             caps=CAPS,
@@ -127,7 +132,7 @@ def test_any_interleaving(sqlite_url):
         store = runner.run(open_store(sqlite_url))
         try:
             run_state_machine_as_test(
-                lambda: Spending(runner.get_loop(), store),
+                partial(Spending, runner.get_loop(), store),  # type: ignore[arg-type]  # any factory of machines will do
                 settings=settings(max_examples=40, stateful_step_count=25, deadline=None),
             )
         finally:

@@ -40,7 +40,7 @@ async def test_of_many_that_ask_at_once_one_is_let_in(store, store_url):
 
 
 async def test_a_cursor_never_goes_back_unless_asked(store):
-    async def move(token: str, minutes: int, **more: object) -> bool:
+    async def move(token, minutes, **more):
         return await store.write(
             cursors.advance, "prod", {"token": token}, reached=NOW + minutes * MINUTE, owner="a", now=NOW, **more
         )

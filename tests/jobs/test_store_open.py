@@ -21,56 +21,61 @@ def differences(tx: Connection) -> list[object]:
     return list(compare_metadata(MigrationContext.configure(tx, opts={"version_table": VERSION_TABLE}), metadata))
 
 
-async def test_migrations_make_the_schema(store):
+def drop(tx: Connection, table: str) -> None:
+    tx.execute(text(f'DROP TABLE "{table}"'))
+
+
+async def test_migrations_make_the_schema(new_url):
+    store = await open_store(new_url)
     assert await store.read(differences) == []
     assert set(await store.read(lambda tx: inspect(tx).get_table_names())) == {*metadata.tables, VERSION_TABLE}
+    await store.close()
 
 
-async def test_every_revision_from_the_first_ends_in_the_schema(store_url):
-    store = await open_store(store_url)
+async def test_every_revision_from_the_first_ends_in_the_schema(new_url):
+    store = await open_store(new_url)
     for table in [*metadata.tables, VERSION_TABLE]:
-        await store.write(lambda tx, table=table: tx.execute(text(f'DROP TABLE "{table}"')))
+        await store.write(drop, table)
     await store.write(migrate, to="r0001")
-    lease = {"owner": "a", "now": NOW, "until": NOW + timedelta(minutes=1)}
-    assert await store.write(cursors.acquire, "prod", **lease)
+    assert await store.write(cursors.acquire, "prod", owner="a", now=NOW, until=NOW + timedelta(minutes=1))
     await store.write(migrate)
     assert await store.read(differences) == []
     assert [place.owner for place in await store.read(cursors.places)] == ["a"]
     await store.close()
 
 
-async def test_opening_again_changes_nothing(store_url):
-    first = await open_store(store_url)
+async def test_opening_again_changes_nothing(new_url):
+    first = await open_store(new_url)
     await first.write(cursors.acquire, "prod", owner="a", now=NOW, until=NOW)
     await first.close()
-    second = await open_store(store_url)
+    second = await open_store(new_url)
     assert len(await second.read(cursors.places)) == 1
     await second.close()
 
 
-async def test_several_open_a_new_state_at_once(store_url):
-    stores = await asyncio.gather(*(open_store(store_url) for _ in range(4)))
+async def test_several_open_a_new_state_at_once(new_url):
+    stores = await asyncio.gather(*(open_store(new_url) for _ in range(4)))
     assert await stores[3].read(differences) == []
     await asyncio.gather(*(store.close() for store in stores))
 
 
-async def test_a_newer_schema_is_refused_in_one_line(store_url):
-    store = await open_store(store_url)
+async def test_a_newer_schema_is_refused_in_one_line(new_url):
+    store = await open_store(new_url)
     await store.write(lambda tx: tx.execute(text("UPDATE groundwire_version SET version_num = 'r9999'")))
     await store.close()
     with pytest.raises(ConfigError) as refusal:
-        await open_store(store_url)
+        await open_store(new_url)
     assert str(refusal.value) == (
         "the state was written by a newer groundwire (schema r9999): upgrade groundwire, or change state.url"
     )
 
 
-async def test_another_programs_tables_are_left_alone(store_url):
-    store = await open_store(store_url)
+async def test_another_programs_tables_are_left_alone(new_url):
+    store = await open_store(new_url)
     await store.write(lambda tx: tx.execute(text(f"DROP TABLE {VERSION_TABLE}")))
     await store.close()
     with pytest.raises(ConfigError, match="a table 'counts' that groundwire did not make"):
-        await open_store(store_url)
+        await open_store(new_url)
 
 
 @pytest.mark.parametrize(

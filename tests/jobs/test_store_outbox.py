@@ -148,7 +148,8 @@ async def test_a_run_is_retracted(store):
 
 
 async def test_scores_differ_by_project_target_evaluator_and_name(store):
-    for changes in ({}, {"project": "x"}, {"target": "x"}, {"evaluator": "x"}, {"score_name": "x"}):
-        await put(store, wanted(**changes))
+    others = [wanted(project="x"), wanted(target="x"), wanted(evaluator="x"), wanted(score_name="x")]
+    for one in [wanted(), *others]:
+        await put(store, one)
     assert len(await claim(store)) == 5
     await store.write(outbox.deliver, [], now=NOW)

@@ -118,17 +118,14 @@ async def test_content_that_goes_back_to_what_it_was_costs_no_second_judgement(s
         judged = outcome(f"r{number}", content_hash=f"hash-{number}", score=float(number) / 4)
         await store.write(outcomes.finish, item, judged, now=NOW)
     item = await begin(store, content_hash="hash-1")
-    known = {"evaluator": "grounded", "partition_type": "trace", "partition_id": "p1"}
-    earlier = await store.read(rows.judged, **known, content_hash="hash-1")
-    assert earlier is not None
-    assert earlier.superseded_by == "r2"
+    earlier = {old.content_hash: old.superseded_by for old in await store.read(rows.history, item.work_id)}
+    assert earlier == {"hash-1": "r2", "hash-2": None}
     scores = [wanted(value=0.25)]
     await store.write(outcomes.restore, item, "r1", content_hash="hash-1", scores=scores, now=NOW)
     assert [stored.row.row_id for stored in await current(store)] == ["r1"]
     (entry,) = await store.read(outbox.entries)
     assert entry.payload == {"value": 0.25}
     assert await states(store) == ["done"]
-    assert await store.read(rows.judged, **known, content_hash="hash-3") is None
 
 
 async def test_another_configuration_judges_again_only_where_it_is_asked_to(store):
@@ -163,6 +160,7 @@ async def test_what_counts_as_judged(store, status, reason, state, judged):
     first = outcome(status=status, reason=reason, score=None, label=None)
     assert await store.write(outcomes.finish, item, first, now=NOW)
     assert await states(store) == [state]
+    assert rows.is_judged(status, reason) is judged
     await store.write(work.enqueue, [arrival(content_hash=None)], now=NOW)
     item = await take(store)
     assert await store.write(outcomes.finish, item, outcome("r2"), now=NOW + MINUTE) is not judged

@@ -1,6 +1,7 @@
 """Queries over rows."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ async def filled(store):
     await store.write(work.enqueue, [arrival(f"p{number}") for number in range(10)], now=NOW)
     items = await store.write(work.claim, evaluators=["grounded"], limit=10, now=NOW, until=NOW + HOUR)
     for number, item in enumerate(sorted(items, key=lambda item: item.partition_id)):
-        changes = {"score": number / 10}
+        changes: dict[str, Any] = {"score": number / 10}
         if number == 8:
             changes = {"score": None, "label": None, "status": "unknown", "reason": "no_evidence"}
         if number == 9:

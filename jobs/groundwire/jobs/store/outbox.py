@@ -105,7 +105,7 @@ class Entry:
 
 # Built once: building a statement costs more than running it.
 _LATEST = (
-    select(outbox)
+    select(outbox.c.generation, outbox.c.action, outbox.c.state, outbox.c.attempts, outbox.c.tried, outbox.c.digest)
     .where(outbox.c.score_key == bindparam("key"))
     .order_by(outbox.c.generation.desc())
     .limit(1)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, case, insert, or_, select, update
 
 from groundwire.jobs.store import outbox
 from groundwire.jobs.store.retention import without_text
-from groundwire.jobs.store.rows import find_judged
+from groundwire.jobs.store.rows import is_judged
 from groundwire.jobs.store.schema import rows, work
 from groundwire.jobs.store.work import Item
 from groundwire.scorer import Row
@@ -32,8 +32,10 @@ class Outcome:
 
 
 # Statements that every row passes are built once: building one costs more than running it.
-_LOCK = select(work).where(work.c.work_id == bindparam("id")).with_for_update()
-_CURRENT = select(rows.c.row_id).where(rows.c.work_id == bindparam("id"), rows.c.superseded_at.is_(None))
+_LOCK = select(work.c.claim, work.c.state).where(work.c.work_id == bindparam("id")).with_for_update()
+_BEFORE = select(
+    rows.c.row_id, rows.c.content_hash, rows.c.status, rows.c.reason, rows.c.fingerprint, rows.c.superseded_at
+).where(rows.c.work_id == bindparam("id"))
 _SUPERSEDE = (
     update(rows)
     .where(rows.c.work_id == bindparam("id"), rows.c.superseded_at.is_(None), rows.c.row_id != bindparam("by"))
@@ -63,13 +65,15 @@ def finish(tx: Connection, item: Item, outcome: Outcome, *, now: datetime, store
     finds its own older content stored as history, without scores.
     """
     row = outcome.row
-    held = tx.execute(_LOCK, {"id": item.work_id}).mappings().one()
-    fingerprint = row.config_fingerprint if item.rescore else None
-    if find_judged(tx, item.work_id, outcome.content_hash, fingerprint) is not None:
-        _end(tx, item, outcome.content_hash, row)
-        return False
-    current = tx.execute(_CURRENT, {"id": item.work_id}).scalar()
-    late = held["claim"] != item.claim and held["state"] != "judging" and current is not None
+    held = tx.execute(_LOCK, {"id": item.work_id}).one()
+    before = tx.execute(_BEFORE, {"id": item.work_id}).all()
+    for old in before:
+        alike = old.fingerprint == row.config_fingerprint or not item.rescore
+        if alike and old.content_hash == outcome.content_hash and is_judged(old.status, old.reason):
+            _end(tx, item, outcome.content_hash, row)
+            return False
+    current = next((old.row_id for old in before if old.superseded_at is None), None)
+    late = held.claim != item.claim and held.state != "judging" and current is not None
     if not late and current is not None:
         tx.execute(_SUPERSEDE, {"id": item.work_id, "by": row.row_id, "now": now})
     tx.execute(

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, RowMapping, Select, and_, bindparam, func, literal, or_, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, func, literal, select, tuple_
 
 from groundwire.jobs.store.engine import Store
 from groundwire.jobs.store.schema import Time, rows
-from groundwire.jobs.store.work import work_key
-from groundwire.scorer import PartitionType, Row, Status
+from groundwire.scorer import Row, Status
 
-__all__ = ["RowQuery", "StoredRow", "find", "history", "judged", "pages", "tally"]
+__all__ = ["RowQuery", "StoredRow", "find", "history", "is_judged", "pages", "tally"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,50 +144,18 @@ def find(tx: Connection, row_id: str) -> StoredRow | None:
 
 
 def history(tx: Connection, work_id: str) -> list[StoredRow]:
-    """Every row of an evaluator's partition, the newest first."""
+    """Every row of an evaluator's partition, the newest first.
+
+    A judged row with `superseded_at` whose content is there again needs no new judgement: `outcomes.restore` makes it
+    current again.
+    """
     statement = select(rows).where(rows.c.work_id == work_id).order_by(rows.c.created_at.desc(), rows.c.row_id)
     return [_stored(row) for row in tx.execute(statement).mappings()]
 
 
-def judged(
-    tx: Connection,
-    *,
-    evaluator: str,
-    partition_type: PartitionType,
-    partition_id: str,
-    content_hash: str,
-    fingerprint: str | None = None,
-) -> StoredRow | None:
-    """The row that this content has from this evaluator, if any; with `fingerprint`, under that configuration.
-
-    An error and what the cap left out are not judged. A row with `superseded_at` means that the partition went back to
-    what it was: `outcomes.restore` makes it current again.
-    """
-    found = find_judged(tx, work_key(evaluator, partition_type, partition_id), content_hash, fingerprint)
-    return None if found is None else _stored(found)
-
-
-_JUDGED = (
-    select(rows)
-    .where(rows.c.work_id == bindparam("id"), rows.c.content_hash == bindparam("hash"))
-    .where(
-        or_(
-            rows.c.status.in_(["scored", "unknown", "invalid"]),
-            and_(rows.c.status == "skipped", func.coalesce(rows.c.reason, "") != "over_budget"),
-        )
-    )
-    .order_by(rows.c.created_at.desc(), rows.c.row_id)
-    .limit(1)
-)
-_JUDGED_ALIKE = _JUDGED.where(rows.c.fingerprint == bindparam("fingerprint"))
-
-
-def find_judged(tx: Connection, work_id: str, content_hash: str, fingerprint: str | None) -> RowMapping | None:
-    """The latest row that counts as judged, of one content of one work item."""
-    given = {"id": work_id, "hash": content_hash}
-    if fingerprint is None:
-        return tx.execute(_JUDGED, given).mappings().first()
-    return tx.execute(_JUDGED_ALIKE, {**given, "fingerprint": fingerprint}).mappings().first()
+def is_judged(status: Status, reason: str | None) -> bool:
+    """Whether a row says that its content was judged: an error and what the cap left out don't."""
+    return status in ("scored", "unknown", "invalid") or (status == "skipped" and reason != "over_budget")
 
 
 def tally(tx: Connection, query: RowQuery) -> dict[tuple[str, str, str | None], int]:
