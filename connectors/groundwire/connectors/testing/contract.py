@@ -198,6 +198,20 @@ class ConnectorContract:
             cursor = _through_json(pages[-1].cursor)
         assert order == put[4::-1], "newest first, each once, without the one that ended at the window's end"
 
+    async def test_loses_no_ties_on_the_way_back(self, platform: ContractPlatform) -> None:
+        put = _put(platform, 5, apart=0.0)
+        end = _first_end(platform) + timedelta(seconds=1)
+        window = Window(start=end - timedelta(seconds=10), end=end, newest_first=True)
+        cursor: Mapping[str, JsonValue] | None = None
+        given: dict[str, Trace] = {}
+        for _ in range(30):
+            pages = await _pull(platform, page_size=2, window=window, cursor=cursor, most=1)
+            if not _latest(pages):
+                break
+            given |= _latest(pages)
+            cursor = _through_json(pages[-1].cursor)
+        assert sorted(given) == sorted(put), "a trace that ended at the same moment as another is lost"
+
     async def test_spares_what_is_not_wanted(self, platform: ContractPlatform) -> None:
         put = _put(platform, 5)
         left_out = list(put)[3]
