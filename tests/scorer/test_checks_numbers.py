@@ -196,7 +196,16 @@ def test_english_number_words(text: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["the first one", "a second look", "someone", "anyone often", "tension", "1. First\n2. Next", "**1.** First", "3) Last"],
+    [
+        "the first one",
+        "a second look",
+        "someone",
+        "anyone often",
+        "tension",
+        "1. First\n2. Next",
+        "**1.** First",
+        "3) Last",
+    ],
 )
 def test_what_counts_nothing_is_no_firm_number(text: str) -> None:
     assert [item for item in read_items(text) if item.kind == "number" and not item.loose] == []
@@ -280,7 +289,14 @@ def _write(number: int, cents: int, group: str, mark: str, *, indian: bool = Fal
     return group.join([*groups, tail]) + (f"{mark}{cents:02d}" if cents else "")
 
 
-LOCALES = [("en", ",", "."), ("de", ".", ","), ("fr", " ", ","), ("fr", "\u202f", ","), ("de-CH", "’", "."), ("ru", "\u00a0", ",")]
+LOCALES = [
+    ("en", ",", "."),
+    ("de", ".", ","),
+    ("fr", " ", ","),
+    ("fr", "\u202f", ","),
+    ("de-CH", "’", "."),
+    ("ru", "\u00a0", ","),
+]
 
 
 @given(st.integers(0, 10**15), st.integers(1, 99), st.sampled_from(LOCALES))

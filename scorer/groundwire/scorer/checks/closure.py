@@ -35,24 +35,22 @@ class Closure:
         self._counts = {branch.size for branch in branches}
         for branch in branches:
             self._counts.update(branch.tallies.values())
-        for amount, place in _totals(places):
-            money.setdefault(amount, place)
-        self._money = _Amounts(money)
-        self._plain = _Amounts(plain) if len(plain) <= MOST_NUMBERS else None
+        totals = dict(_totals(places))
+        self._money = _Amounts(totals | money, totals=totals)
+        self._plain = _Amounts(plain, totals={}) if len(plain) <= MOST_NUMBERS else None
 
     def derive(self, item: Item) -> "Derivation | None":
         """How a number follows from the evidence; None where it doesn't. Percentages and quantities never do."""
         if item.kind != "number" or item.unit == "%":
             return None
-        for value in item.values:
-            amount = _scaled(value)
-            if amount is None:
-                continue
-            if item.unit is None and amount % _SCALE == 0 and amount // _SCALE in self._counts:
-                return Derivation(places=())
-            for amounts in (self._money, self._plain):
-                if amounts is not None and (places := amounts.combine(amount)) is not None:
-                    return Derivation(places=places)
+        amount = _scaled(item.value)  # the likeliest reading alone: "640,000" is no five times 128
+        if amount is None:
+            return None
+        if item.unit is None and amount % _SCALE == 0 and amount // _SCALE in self._counts:
+            return Derivation(places=())
+        for amounts in (self._money, self._plain):
+            if amounts is not None and (places := amounts.combine(amount)) is not None:
+                return Derivation(places=places)
         return None
 
 
@@ -66,15 +64,16 @@ class Derivation:
 class _Amounts:
     """Different amounts, scaled to whole numbers, and the sums of every two of them."""
 
-    def __init__(self, amounts: dict[int, Place]) -> None:
+    def __init__(self, amounts: dict[int, Place], *, totals: dict[int, Place]) -> None:
         self._amounts = amounts
+        self._totals = totals
         self._pairs: dict[int, int] | None = None
 
     def combine(self, number: int) -> tuple[Place, ...] | None:
         """The amounts whose sum, difference or small multiple a number is."""
         amounts = self._amounts
-        if number in amounts:  # a total of a list
-            return (amounts[number],)
+        if number in self._totals:
+            return (self._totals[number],)
         for one, place in amounts.items():
             for other in (number - one, number + one):
                 if other in amounts:

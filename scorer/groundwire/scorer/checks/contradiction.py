@@ -8,7 +8,7 @@ from functools import cached_property
 from .items import Item
 from .names import name_words
 from .places import Place, split_key
-from .units import same_dimension
+from .units import key_unit, same_dimension
 from .vocabulary import words
 
 __all__ = ["Contradictions", "comparable"]
@@ -17,6 +17,8 @@ NEAREST = 8
 """Most words between a value and the words that say what it is a value of."""
 COVERED = 0.6
 """Least share of a claim's content words that a sentence of the evidence must have to speak of the same thing."""
+LONE_WORD = 5
+"""Least letters of a word that alone says what a value is a value of ("population")."""
 MOST_PLACES = 4_000
 """Most places in prose whose sentences are known."""
 MOST_COMPARED = 200
@@ -31,6 +33,7 @@ _STOP = words(
     "das und ist ein "
     "eine les des est une los las del una con por per che dal nel van het een voor"
 )
+_MEASURES = words("percent pct percentage usd eur gbp")
 _GENERIC = words("value values amount number data result date time at on id count")
 
 
@@ -79,7 +82,7 @@ class Contradictions:
 
     def _in_prose(self, item: Item, text: str, said: set[str]) -> Place | None:
         claim = _content(_sentence(text, item.start, item.end))
-        if not claim:
+        if not claim or (len(claim) == 1 and len(min(claim)) < LONE_WORD):
             return None
         need = math.ceil(max(min(2, len(claim)), COVERED * len(claim)))
         postings = sorted((self._by_word.get(word, []) for word in claim), key=len)
@@ -126,8 +129,16 @@ class Contradictions:
 
 
 def _key_words(key: str) -> tuple[str, ...]:
+    """The words of a key that say what its value is, without those that say in what unit."""
     parts = [word for part in split_key(key) for word in name_words(part)]
-    return tuple(word for word in parts if word not in _GENERIC and len(word) > 2 and not word.isdigit())
+    return tuple(
+        word
+        for position, word in enumerate(parts)
+        if word not in _GENERIC
+        and len(word) > 2
+        and not word.isdigit()
+        and not (position > 0 and (key_unit(word) is not None or word in _MEASURES))
+    )
 
 
 def _alike(one: str, other: str) -> bool:

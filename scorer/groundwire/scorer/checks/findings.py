@@ -13,7 +13,7 @@ from .names import name_words
 from .numerals import exact, shift
 from .places import Place, split_key
 from .reading import read_items
-from .units import base
+from .units import based
 from .vocabulary import words
 
 __all__ = ["run_checks"]
@@ -24,6 +24,7 @@ _ENDING_IN = re.compile(
     r"(?:ending|ends|end)(?: in| with)?[ \x00]*\Z|last (?:four|4)(?: digits)?[^.]{0,12}\Z", re.IGNORECASE
 )
 _DOLLARS = words("USD CAD AUD NZD SGD HKD MXN TWD")
+_JOINTS = re.compile(r"[\W_]+")
 _YEAR = re.compile(r"[12]\d{3}\Z")
 
 
@@ -174,19 +175,20 @@ def _rounded(item: Item, index: EvidenceIndex) -> list[Place]:
     if number is None or grain is None:
         return []
     tenth = abs(number) / 10
-    whole = min(grain, tenth) if grain > 1 or item.hedge != "around" else grain
-    low, high = number, number
-    if item.hedge in ("around", "below"):
-        low = number - (min(grain / 2, tenth) if grain > 1 else grain / 2 if item.hedge == "around" else whole)
-    if item.hedge in ("around", "above"):
-        high = number + (min(grain / 2, tenth) if grain > 1 else grain / 2 if item.hedge == "around" else whole)
-    if item.kind == "unit":
-        unit = item.unit or ""
-        bounds = [base(str(bound), unit) for bound in (low, high)]
-        if bounds[0] is not None and bounds[1] is not None:
-            found = list(index.measured_within(bounds[0][0], bounds[0][1], bounds[1][1]))
-            if found:
-                return found
+    half = min(grain / 2, tenth) if grain > 1 else grain / 2
+    whole = min(grain, tenth)
+    match item.hedge:
+        case "below":
+            low, high = number - whole, number
+        case "above":
+            low, high = number, number + whole
+        case _:
+            low, high = number - half, number + half
+    bounds = (based(low, item.unit), based(high, item.unit)) if item.kind == "unit" and item.unit else (None, None)
+    if bounds[0] is not None and bounds[1] is not None:
+        found = list(index.measured_within(*bounds[0], bounds[1][1]))
+        if found:
+            return found
     return [place for place in index.within(low, high) if _agree(item, place.item)]
 
 
@@ -224,10 +226,10 @@ def _has_year(key: str, index: EvidenceIndex) -> bool:
 def _identifiers(item: Item, index: EvidenceIndex) -> list[Place]:
     keys = identifier_keys(item.value)
     letters = any(character.isalpha() for character in item.value)
+    plain = _JOINTS.sub("", item.value)
     for key in keys:
         places = index.at(f"id:{key}")
         if letters and key.isdigit():  # the digits alone agree: so must what of a prefix both have
-            plain = keys[1] if len(keys) > 1 else keys[0]
             places = [place for place in places if _prefixes_agree(plain, place.item.value)]
         if places:
             return places
@@ -237,7 +239,7 @@ def _identifiers(item: Item, index: EvidenceIndex) -> list[Place]:
 
 
 def _prefixes_agree(plain: str, other: str) -> bool:
-    other = re.sub(r"[\W_]+", "", other)
+    other = _JOINTS.sub("", other)
     return plain.endswith(other) or other.endswith(plain)
 
 

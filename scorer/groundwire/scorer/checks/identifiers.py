@@ -31,6 +31,7 @@ _GROUP_BEFORE = re.compile(r"\d[ ]\Z")
 _DIGITS = re.compile(r"\d+")
 _EXPONENT = re.compile(r"\d+[eE]\d{1,2}")
 _LETTERS_AND_DIGITS = re.compile(r"([A-Za-z]+)(\d+)([kKMB]?)")
+_DOTTED = re.compile(r"v\d+(?:\.\d+)*|\d+(?:\.\d+)+")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 
 
@@ -101,7 +102,10 @@ def identifier_keys(value: str) -> tuple[str, ...]:
     """What an identifier is looked up by: itself, then its letters and digits alone, then its digits alone.
 
     The digits alone (the identifier without its prefix) count from three on, and only where they stand in one piece.
+    A version or a network address is looked up with its points.
     """
+    if _DOTTED.fullmatch(value) is not None:
+        return (value.lstrip("v"),)
     plain = _NOT_ALPHANUMERIC.sub("", value)
     keys = [value, plain]
     groups = _DIGITS.findall(value)

@@ -11,7 +11,6 @@ __all__ = ["evidence_words", "name_words", "read_names"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’.&-][^\W\d_]+)*\.?")
 _TOKEN = re.compile(r"[^\W_]+")
-_CAMEL_TOKEN = re.compile(r"[^\W\d_]*[a-zß-ÿ][A-ZÀ-Þ][^\W\d_]*")
 _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])")
 _JOINERS = words("of de del della di da do dos das du des la le van von der den zu y e und and et for the & al bin")
 _FUNCTION_WORDS = words(
@@ -99,7 +98,7 @@ def _runs(tokens: list[re.Match[str]], line: str) -> list[list[re.Match[str]]]:
 
 
 def _name(run: list[re.Match[str]], line: str, offset: int, original: str, *, loose: bool) -> Item | None:
-    opens = _OPENS_SENTENCE.search(line, 0, run[0].start()) is not None
+    opens = _OPENS_SENTENCE.search(line, max(0, run[0].start() - 6), run[0].start()) is not None
     label = _LABEL_END.match(line, run[-1].end()) is not None
     while run and (_plain(run[0].group()) in _FUNCTION_WORDS | _LABELS | _JOINERS or _is_calendar(run[0].group())):
         label = label or _plain(run[0].group()) in _LABELS
@@ -149,7 +148,5 @@ def name_words(text: str) -> tuple[str, ...]:
 
 def evidence_words(text: str) -> frozenset[str]:
     """The words of a text that is searched: as `name_words`, and the parts of camelCase words too."""
-    parts = set(name_words(text))
-    for token in set(_CAMEL_TOKEN.findall(text)):
-        parts.update(name_words(_CAMEL.sub(" ", token)))
-    return frozenset(parts)
+    parts = frozenset(name_words(text))
+    return parts.union(name_words(_CAMEL.sub(" ", text))) if _CAMEL.search(text) is not None else parts

@@ -28,6 +28,7 @@ _COMMA_LANGUAGES = words(
     "af be bg bs ca cs da de el es et eu fi fr gl hr hu hy id is it ka kk lt lv mk nb nl nn no pl pt ro ru sk sl sq sr "
     "sv tr uk uz vi"
 )
+_PLAIN = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _GROUPABLE = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
 
@@ -83,12 +84,9 @@ def shift(value: str, places: int) -> str:
 
 def exact(value: str) -> Fraction | None:
     """The number behind a normal form, or None where it is too long to calculate with or is no number."""
-    if len(value) > LONGEST:
+    if len(value) > LONGEST or _PLAIN.fullmatch(value) is None:  # an exponent would ask for any amount of memory
         return None
-    try:
-        return Fraction(value)
-    except ValueError:
-        return None
+    return Fraction(value)
 
 
 def written(value: str, numeral: str, places: int) -> str:

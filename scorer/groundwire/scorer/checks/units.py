@@ -7,7 +7,7 @@ from functools import lru_cache
 from .numerals import exact
 from .vocabulary import words
 
-__all__ = ["LONE_LETTERS", "UNITS", "Unit", "base", "key_unit", "same_dimension"]
+__all__ = ["LONE_LETTERS", "UNITS", "Unit", "base", "based", "key_unit", "same_dimension"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,10 +228,13 @@ def key_unit(word: str) -> Unit | None:
 def base(value: str, symbol: str) -> tuple[str, Fraction] | None:
     """The dimension and the value in its base unit, exactly; None for a value that can't be calculated with."""
     number = exact(value)
+    return based(number, symbol) if number is not None else None
+
+
+def based(number: Fraction, symbol: str) -> tuple[str, Fraction] | None:
+    """As `base`, of a number that is calculated with."""
     unit = UNITS.get(symbol)
-    if number is None or unit is None:
-        return None
-    return unit.dimension, (number + unit.offset) * unit.factor
+    return (unit.dimension, (number + unit.offset) * unit.factor) if unit is not None else None
 
 
 def same_dimension(one: str, other: str) -> bool:
