@@ -2,6 +2,7 @@
 
 import html
 import re
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.jobs.report import ReportEntry, write_html
+from groundwire.jobs.report import ReportEntry, open_html, write_html
 from groundwire.jobs.report.entry import ANSWER_LIMIT
 from groundwire.jobs.report.marking import mark
 from groundwire.scorer import Block, Check, Citation, Claim, Limits, Row, Usage, fit
@@ -397,17 +398,29 @@ def test_an_empty_report_says_so(report):
     assert "0 rows" in page
 
 
-def test_entries_are_taken_one_by_one(tmp_path):
-    alive: list[int] = []
-
-    def many() -> Iterator[ReportEntry]:
+def test_entries_can_be_added_as_they_come(tmp_path):
+    path = tmp_path / "r.html"
+    with open_html(path, title="Many") as opened:
         for number in range(300):
-            alive.append(number)
-            yield entry(f"Answer {number}.")
-
-    assert write_html(many(), tmp_path / "r.html", title="Many") == 300
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+            opened.add(entry(f"Answer {number}."))
+        assert not path.exists()
+    page = path.read_text(encoding="utf-8")
+    assert opened.summary.rows == 300
     assert page.index("300 rows") < page.index("Answer 0.") < page.index("Answer 299.")
+
+
+def test_memory_does_not_grow_with_the_entries(tmp_path):
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        with open_html(tmp_path / "r.html", title="Many") as opened:
+            for number in range(count):
+                opened.add(entry(f"Answer {number}. " + "word " * 400))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(20)  # templates and caches
+    assert peak(400) < peak(40) + 500_000
 
 
 def test_a_report_that_fails_leaves_the_old_one_and_nothing_else(tmp_path):

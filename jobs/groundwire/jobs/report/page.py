@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from groundwire.jobs.report.entry import ReportEntry, view_entry
 from groundwire.jobs.report.summary import Summary
@@ -18,36 +19,55 @@ from groundwire.jobs.report.summary import Summary
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["write_html"]
+__all__ = ["HtmlReport", "open_html", "write_html"]
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What HTML can't hold, lone surrogates among it."""
 
 
-def write_html(entries: Iterable[ReportEntry], path: Path, *, title: str) -> int:
-    """Write the report to `path`, whole or not at all, and return how many entries it holds.
+class HtmlReport:
+    """A report that is being written; entries are added one by one, and memory doesn't grow with their number."""
 
-    Memory doesn't grow with the number of entries: they are taken one by one. Raises `OSError` where the file can't be
-    written.
+    def __init__(self, body: IO[str]) -> None:
+        self._body = body
+        self._template = _environment().get_template("entry.html")
+        self.summary = Summary()
+
+    def add(self, entry: ReportEntry) -> None:
+        """Show one more row, below those before it."""
+        view = view_entry(entry, self.summary.rows + 1)
+        self.summary.add(view)
+        self._body.write(self._template.render(entry=view))
+
+
+@contextmanager
+def open_html(path: Path, *, title: str) -> Iterator[HtmlReport]:
+    """A report to add entries to; the file at `path` is there, whole, when the block ends without an exception.
+
+    Raises `OSError` where it can't be written.
     """
-    page, summary = _environment(), Summary()
-    entry_template = page.get_template("entry.html")
+    page = _environment()
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
-        for number, entry in enumerate(entries, start=1):
-            view = view_entry(entry, number)
-            summary.add(view)
-            body.write(entry_template.render(entry=view))
+        report = HtmlReport(body)
+        yield report
         body.seek(0)
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             with partial.open("w", encoding="utf-8", newline="\n") as whole:
-                whole.write(page.get_template("head.html").render(title=title, summary=summary, **_assets()))
+                whole.write(page.get_template("head.html").render(title=title, summary=report.summary, **_assets()))
                 shutil.copyfileobj(body, whole)
-                whole.write(page.get_template("foot.html").render(summary=summary))
+                whole.write(page.get_template("foot.html").render(summary=report.summary))
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    return summary.rows
+
+
+def write_html(entries: Iterable[ReportEntry], path: Path, *, title: str) -> int:
+    """Write the report of all entries to `path` and return how many there were; see `open_html`."""
+    with open_html(path, title=title) as report:
+        for entry in entries:
+            report.add(entry)
+    return report.summary.rows
 
 
 @cache
