@@ -48,6 +48,10 @@ def postgres_server() -> Iterator[str]:
     with TemporaryDirectory(prefix="groundwire-postgres-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)  # where root runs the tests, the server runs as another user
         with pgserver.get_server(Path(folder) / "data") as server:
+            url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+            with create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool).connect() as connection:
+                connection.execute(text("ALTER SYSTEM SET fsync = off"))  # no test cuts the power
+                connection.execute(text("SELECT pg_reload_conf()"))
             yield server.get_uri()
 
 
