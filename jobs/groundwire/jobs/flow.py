@@ -421,7 +421,14 @@ class Line:
     async def _scored(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> _Finished:
         content_hash = evaluator.metric.content_hash(partition)
         before = await self.store.read(rows.history, item.work_id) if item.revision > 1 else []
-        same = next((old for old in before if old.content_hash == content_hash and _counts(old.row)), None)
+        same = next(
+            (
+                old
+                for old in before
+                if old.content_hash == content_hash and rows.is_judged(old.row.status, old.row.reason)
+            ),
+            None,
+        )
         if same is not None and not (item.rescore and same.row.config_fingerprint != evaluator.metric.fingerprint):
             if same.superseded_at is None:
                 return self._ended(item, None, content_hash=content_hash)
@@ -506,11 +513,6 @@ class Line:
             )
 
         return _Finished(item=item, end=end, nothing_new=True)
-
-
-def _counts(row: Row) -> bool:
-    """Whether a row says that its content was judged: an error and what the cap left out don't."""
-    return row.status in ("scored", "unknown", "invalid") or (row.status == "skipped" and row.reason != "over_budget")
 
 
 def _origin(stored: Mapping[str, JsonValue]) -> Origin:

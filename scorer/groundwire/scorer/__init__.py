@@ -19,6 +19,7 @@ from groundwire.scorer.judge import (
     Verdict,
 )
 from groundwire.scorer.judges.config import JudgeConfig, LLMJudgeConfig, OfflineJudgeConfig, read_judge_config
+from groundwire.scorer.judges.estimates import Estimate
 from groundwire.scorer.judges.llm import LLMJudge
 from groundwire.scorer.judges.offline import OfflineJudge
 from groundwire.scorer.judges.registry import build_judge, require_price
@@ -68,6 +69,7 @@ __all__ = [
     "Dimensions",
     "Direction",
     "DraftClaim",
+    "Estimate",
     "EvidencePolicy",
     "Exchange",
     "Failure",

@@ -196,9 +196,17 @@ def _print_plan(plan: Plan) -> None:
         share = n / plan.partitions if plan.partitions else 0.0
         table.add_row(f"invalid: {rule}", f"{n:,} ({share:.0%}) — {plan.remedies[rule]}")
     table.add_row("to be judged", f"{plan.to_judge:,}")
-    table.add_row("judge calls", f"about {plan.calls:,}")
-    table.add_row("tokens", f"about {plan.input_tokens:,} in, {plan.output_tokens:,} out")
-    cost = "free" if plan.expected == 0 else f"about ${plan.expected / MICRO:.4f}, at most ${plan.worst / MICRO:.4f}"
+    outlook = plan.outlook
+    expected, worst = plan.scaled(outlook.expected_micro_dollars), plan.scaled(outlook.worst_micro_dollars)
+    tokens_in, tokens_out = plan.scaled(outlook.expected_input_tokens), plan.scaled(outlook.expected_output_tokens)
+    table.add_row("judge calls", f"about {plan.scaled(outlook.calls):,}")
+    table.add_row("tokens", f"about {tokens_in:,} in, {tokens_out:,} out")
+    if not outlook.priced:
+        cost = "unknown: the judge's price isn't known; set price in its [judges] table"
+    elif worst == 0:
+        cost = "free"
+    else:
+        cost = f"about ${expected / MICRO:.4f}, at most ${worst / MICRO:.4f}"
     table.add_row("cost", cost)
     stdout.print(table)
 

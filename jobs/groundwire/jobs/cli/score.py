@@ -19,7 +19,9 @@ from groundwire.jobs.report import ReportEntry, write_html
 from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
 from groundwire.jobs.settings import api_key, one_line
 from groundwire.scorer import (
+    MICRO,
     ConfigError,
+    Estimate,
     GiveUp,
     HallucinationConfig,
     HallucinationMetric,
@@ -80,7 +82,35 @@ def run_score(options: ScoreOptions) -> int:
         file_format=format_named(options.file_format),
         each_turn=options.each_turn,
     )
+    if options.dry_run:
+        return _dry_run(partitions, metric)
     return asyncio.run(_score(partitions, metric, options))
+
+
+def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric) -> int:
+    """Print what judging would take, and make no call."""
+    found, n, problems = Estimate(), 0, 0
+    for item in partitions:
+        if isinstance(item, Problem):
+            problems += 1
+            stderr.print(f"groundwire: {item}", markup=False, highlight=False, soft_wrap=True)
+        elif isinstance(item, Partition):
+            n += 1
+            found += metric.outlook(item)
+    stdout.print(
+        f"{n:,} partitions, {found.calls:,} judge calls, about {found.expected_input_tokens:,} tokens in and "
+        f"{found.expected_output_tokens:,} out",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if not found.priced:
+        stdout.print("cost unknown: the judge's price isn't known")
+    elif found.worst_micro_dollars:
+        expected, worst = found.expected_micro_dollars / MICRO, found.worst_micro_dollars / MICRO
+        stdout.print(f"about ${expected:.4f}, at most ${worst:.4f}; nothing was asked", highlight=False)
+    else:
+        stdout.print("free; nothing was asked")
+    return 1 if problems else 0
 
 
 def _check(options: ScoreOptions) -> None:

@@ -42,6 +42,8 @@ class Estimate:
     worst_micro_dollars: int = 0
     """With every repair, longer reply and second question; attempts that are cut off come on top."""
     expected_micro_dollars: int = 0
+    expected_input_tokens: int = 0
+    expected_output_tokens: int = 0
     priced: bool = True
     """False where no price is known: the amounts then say nothing."""
 
@@ -50,6 +52,8 @@ class Estimate:
             calls=self.calls + other.calls,
             worst_micro_dollars=self.worst_micro_dollars + other.worst_micro_dollars,
             expected_micro_dollars=self.expected_micro_dollars + other.expected_micro_dollars,
+            expected_input_tokens=self.expected_input_tokens + other.expected_input_tokens,
+            expected_output_tokens=self.expected_output_tokens + other.expected_output_tokens,
             priced=self.priced and other.priced,
         )
 
@@ -125,20 +129,23 @@ class _Outlook:
             limit=cap,
         )
         price = self.judge.price
-        worst = expected = 0
+        worst = expected = sent = written = 0
+        if likely is not None:
+            sent = int(sum(len(piece.encode("utf-8", "replace")) for piece in first.texts) / LIKELY_BYTES)
+            written = int(likely) + (REASONING_TOKENS if room else 0)
         if price is not None:
             worst = sum(
                 price.worst(bill.input_tokens, bill.output_tokens)
                 for bill in (bill_of(first), bill_of(longest), bill_of(longest))
             )
             if likely is not None:
-                sent = int(sum(len(piece.encode("utf-8", "replace")) for piece in first.texts) / LIKELY_BYTES)
-                written = int(likely) + (REASONING_TOKENS if room else 0)
                 expected = price.cost(Usage(input_tokens=sent, output_tokens=written))
         self.found += Estimate(
             calls=int(likely is not None),
             worst_micro_dollars=worst,
             expected_micro_dollars=expected,
+            expected_input_tokens=sent,
+            expected_output_tokens=written,
             priced=price is not None,
         )
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue, ValidationError
 
@@ -16,6 +16,7 @@ from groundwire.scorer.errors import ConfigError, GroundwireError
 from groundwire.scorer.evidence import Block, BlockCoverage, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.judge import Capability, Failure, Judge, Reply
 from groundwire.scorer.judges.config import judge_config_of
+from groundwire.scorer.judges.estimates import Estimate, estimate
 from groundwire.scorer.judges.registry import build_judge
 from groundwire.scorer.manifest import load_manifest
 from groundwire.scorer.metrics.config import HallucinationConfig, HallucinationSettings
@@ -107,7 +108,7 @@ def weigh(labels: Sequence[str | None]) -> float | None:
     weights = [LABEL_WEIGHTS[label] for label in labels if label is not None]
     if not weights or len(weights) < DECIDED_SHARE * len(labels):
         return None
-    return round(sum(weights) / len(weights), 6)
+    return round(sum(weights) / len(weights), 9)
 
 
 class HallucinationMetric:
@@ -163,12 +164,25 @@ class HallucinationMetric:
             return self._span_material(partition)
         return self._trace_material(partition)
 
+    def broken(self, partition: Partition) -> Broken | None:
+        """The rule that a partition's shape breaks, if any."""
+        found = self.material(partition)
+        return found if isinstance(found, Broken) else None
+
+    def outlook(self, partition: Partition) -> Estimate:
+        """What judging a partition would take; nothing where it would get its row without a call. Asks no judge."""
+        found = self.material(partition)
+        if isinstance(found, Broken) or self._unscorable(partition, found) is not None:
+            return Estimate()
+        path: Literal["span", "trace"] = "span" if partition.partition_type == "span" else "trace"
+        return estimate(self.judge, path, found.question, found.answer, found.view, recheck=self.settings.recheck)
+
     async def score(self, partition: Partition, *, account: Account | None = None) -> Row:
         """The row of one partition.
 
-        Raises `ConfigError` for a level that the metric or its judge can't do, and `GiveUp` where the judge is lost for
-        every partition (a wrong key, a model that is gone), RetryLater where the ledger's state is away. Everything else
-        is a row, also a fault of our own (`error: internal_error`, with the name of the exception).
+        Raises `ConfigError` for a level that the metric or its judge can't do, `GiveUp` where the judge is lost for
+        every partition (a wrong key, a model that is gone), and `RetryLater` where the ledger's state is away.
+        Everything else is a row, also a fault of our own (`error: internal_error`, with the exception's name).
         """
         self.require(partition.partition_type)
         account = account or Account(trace_id=partition.trace_id)
@@ -264,20 +278,26 @@ class HallucinationMetric:
     async def _judge(
         self, partition: Partition, material: Material, judge: Judge, tally: _Tally
     ) -> tuple[_Outcome, Coverage]:
-        coverage = material.view.coverage
-        if not material.answer:
-            errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
-            return _Outcome(status="unknown", reason="target_error" if errored else "no_answer"), coverage
-        if not any(block.kind == "tool" and block.text for block in material.blocks):
-            return _Outcome(status="unknown", reason="no_evidence"), coverage
+        reason = self._unscorable(partition, material)
+        if reason is not None:
+            return _Outcome(status="unknown", reason=reason), material.view.coverage
         if partition.partition_type == "span":
             return await self._judge_span(material, judge, tally)
         return await self._judge_trace(material, judge, tally)
 
+    def _unscorable(self, partition: Partition, material: Material) -> str | None:
+        """Why a partition is unknown whoever judges it; None where it can be judged."""
+        if not material.answer:
+            errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
+            return "target_error" if errored else "no_answer"
+        if not any(block.kind == "tool" and block.text for block in material.blocks):
+            return "no_evidence"
+        if self.settings.evidence_policy == "head" or partition.partition_type == "span":
+            return "low_coverage" if material.view.coverage.share < self.settings.min_coverage else None
+        return None
+
     async def _judge_span(self, material: Material, judge: Judge, tally: _Tally) -> tuple[_Outcome, Coverage]:
         coverage = material.view.coverage
-        if coverage.share < self.settings.min_coverage:
-            return _Outcome(status="unknown", reason="low_coverage"), coverage
         async with self._calls:
             reply = await judge.faithfulness(material.question, material.answer, material.view)
         tally.add(reply)
@@ -288,7 +308,7 @@ class HallucinationMetric:
         dimensions = reply.value.dimensions.model_dump()
         outcome = _Outcome(
             status="scored",
-            score=round(sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()), 6),
+            score=round(sum(DIMENSION_WEIGHTS[name] * value for name, value in dimensions.items()), 9),
             explanation=reply.value.explanation,
             claims=self._checked(reply.value.claims, material, tally),
             dimensions=dimensions,
@@ -297,8 +317,6 @@ class HallucinationMetric:
 
     async def _judge_trace(self, material: Material, judge: Judge, tally: _Tally) -> tuple[_Outcome, Coverage]:
         view = material.view
-        if self.settings.evidence_policy == "head" and view.coverage.share < self.settings.min_coverage:
-            return _Outcome(status="unknown", reason="low_coverage"), view.coverage
         async with self._calls:
             split = await judge.split(material.question, material.answer)
         tally.add(split)
