@@ -10,8 +10,10 @@ from .places import Place
 
 __all__ = ["Closure", "Derivation"]
 
-MOST_AMOUNTS = 120
-"""Most different amounts that are combined; with more, chance alone would derive any figure."""
+MOST_AMOUNTS = 2_000
+"""Most different amounts of which two are combined."""
+MOST_IN_THREES = 120
+"""Most different amounts of which three are combined; with more, chance alone would derive any figure."""
 MOST_NUMBERS = 12
 """Most different plain numbers that are combined, for the same reason."""
 LARGEST_COUNT = 20
@@ -82,7 +84,7 @@ class _Amounts:
             if number % count == 0 and number // count in amounts:
                 return (amounts[number // count],)
         if self._pairs is None:
-            values = list(amounts)
+            values = list(amounts)[:MOST_IN_THREES]
             self._pairs = {one + other: one for index, one in enumerate(values) for other in values[index:]}
         for one, place in amounts.items():
             low = self._pairs.get(number - one)

@@ -98,6 +98,7 @@ def category(claim: str, leaves: Sequence[Leaf], *, with_states: bool = True) ->
     """
     relevant = _of_named_records(claim, leaves)
     found = [
+        *_free(claim, relevant),
         *_booleans(claim, relevant),
         *(_statuses(claim, relevant) if with_states else ()),
         *_labelled(claim, relevant),
@@ -109,6 +110,22 @@ def _of_named_records(claim: str, leaves: Sequence[Leaf]) -> Sequence[Leaf]:
     tokens = {token.casefold().strip("#") for token in re.findall(r"[\w#-]*\d[\w-]*", claim)}
     named = [leaf for leaf in leaves if tokens & {code.strip("#") for code in leaf.codes}]
     return named or leaves
+
+
+def _free(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:
+    """ "Shipping is free" beside a member `shipping` that is a number."""
+    if not _FREE.search(claim) or len(claim.split()) > _LONGEST_CLAUSE:
+        return
+    mine = frozenset(words(claim))
+    for leaf in leaves:
+        if not leaf.is_string and leaf.key_words and frozenset(leaf.key_words) <= mine and _AMOUNT.fullmatch(leaf.text):
+            yield Category(agrees=float(leaf.text) == 0, leaf=leaf, said=claim)
+
+
+_FREE = re.compile(
+    r"(?i)\b(?:is|are|ist|sind|es|est|:)\s+(?:free(?: of charge)?|kostenlos|gratis|gratuite?s?)\b|[:：]\W*free\b|免费"
+)
+_AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
 def _booleans(claim: str, leaves: Sequence[Leaf]) -> Iterable[Category]:

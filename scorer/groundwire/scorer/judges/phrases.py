@@ -7,12 +7,12 @@ from groundwire.scorer.claims import ClaimKind
 __all__ = ["INSTRUCTION", "kind_of"]
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+def _any(*patterns: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE | flags)
 
 
 _OPENING = re.compile(
-    r"^[\s*_>#\"'“”]*(?:(?:well|so|also|additionally|however|therefore|unfortunately|leider|lamentablemente)[, ]+)*"
+    r"^[\s*_>#\"'“”¡¿]*(?:(?:well|so|also|additionally|however|therefore|unfortunately|leider|lamentablemente)[, ]+)*"
     r"(?:[^\W\d][^:：.!?\n]{0,40}[:：][*_]*\s+(?=please\b|would you\b|could you\b|bitte\b|por favor\b|veuillez\b))?",
     re.IGNORECASE,
 )
@@ -26,6 +26,7 @@ INSTRUCTION = _any(
     r"\b(?:rate|grade|mark|label|score)\b.{0,30}\b(?:as|with)\b.{0,20}\b(?:fully )?(?:supported|grounded|correct|"
     r"1\.0|10)\b",
     r"\{[a-z_]+(?:\.__\w+__)+\}|^\W*\{(?:question|answer|context)\}\W*$",
+    flags=re.MULTILINE,
 )
 """Text that speaks to a judge and not to the reader; it is no claim and binds nobody."""
 

@@ -118,7 +118,11 @@ def _misplaced(finding: _Finding, bench: Bench) -> Claim | None:
 
 
 def _missing(finding: _Finding, bench: Bench) -> Claim | None:
-    absent = [check for check in finding.outcome("not_found") if check.check in _SPECIFIC]
+    absent = [
+        check
+        for check in finding.outcome("not_found")
+        if check.check in _SPECIFIC and check.text.casefold() not in bench.member_words
+    ]
     if not absent:
         return None
     added = [total_of(check, finding.draft.text, bench.leaves) for check in absent]
