@@ -195,6 +195,8 @@ class Line:
     async def _pull(self, window: Window, cursor_name: str, limit: int | None, progress: Progress) -> None:
         places = await self.store.read(cursors.places, cursor_name)
         cursor = places[0].cursor if places else None
+        reached = (places[0].reached if places else None) or window.start
+        began = self.clock()
         before: dict[str, Trace] = {}
         async with aclosing(self._pages(window, cursor)) as pages:
             async for page in pages:
@@ -208,8 +210,9 @@ class Line:
                 held = {trace.trace_id: trace for trace in page.traces if admission.holds(trace.trace_id)}
                 self._traces = {**before, **held}
                 before = held
+                reached = max(reached, page.reached or reached)
                 progress.enqueued += await self.store.write(
-                    self._store_page, page, admission, cursor_name, reached=page.reached or window.start
+                    self._store_page, page, admission, cursor_name, reached=reached
                 )
                 self._over.clear()
                 for name in {*admission.let_by, *self._let_by}:
@@ -222,6 +225,12 @@ class Line:
                 self._changed.set()
                 if (limit is not None and progress.enqueued >= limit) or (self._over_budget and not self.live):
                     return  # a backfill whose budget is spent goes on when it is given more
+                cursor = page.cursor
+        if cursor is not None:  # all there was has been given
+            end = max(reached, window.end or began)
+            await self.store.write(
+                cursors.advance, cursor_name, cursor, reached=end, owner=self.owner, now=self.clock()
+            )
 
     async def _pages(self, window: Window, cursor: Mapping[str, JsonValue] | None) -> AsyncGenerator[Page, None]:
         self.at("born")

@@ -39,11 +39,12 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 def configure_logs(*, form: str, level: str) -> None:
     """Write groundwire's log lines to standard error, as `json` (an object a line) or for the `console`.
 
-    Libraries log errors only: their messages can hold bodies of requests.
+    Libraries log nothing: their messages can hold the bodies of requests, and what failed is told by our own lines.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Console())
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.CRITICAL)
-    logging.getLogger("groundwire").setLevel(level.upper())
+    logging.getLogger().handlers[:] = [logging.NullHandler()]
+    own = logging.getLogger("groundwire")
+    own.handlers[:] = [handler]
+    own.propagate = False
+    own.setLevel(level.upper())

@@ -133,14 +133,14 @@ class Runner:
                 )
 
     async def _window(self, source: str) -> Window:
-        """From where the source was read to; a source that was never read begins now, or at its beginning."""
+        """From where the source was read to; one that was never read begins where its first evaluator does."""
+        beginnings = [evaluator.since for evaluator in self.by_source[source]]
+        since = [moment for moment in beginnings if moment is not None]
+        if not since:
+            return Window(start=datetime.fromtimestamp(0, self.service.clock().tzinfo))
         places = await self.service.store.read(cursors.places, source)
         reached = places[0].reached if places else None
-        if reached is not None:
-            return Window(start=reached)
-        if self.service.connector(source).starts == "beginning":
-            return Window(start=datetime.fromtimestamp(0, self.service.clock().tzinfo))
-        return Window(start=min(e.since for e in self.by_source[source] if e.since is not None))
+        return Window(start=reached or min(since))
 
     async def _outage(self, source: str, now: datetime) -> None:
         since = self._failing_since.setdefault(source, now)

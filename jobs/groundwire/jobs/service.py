@@ -121,9 +121,14 @@ class Service:
         return metric
 
     async def evaluator(self, spec: EvaluatorSpec, *, live: bool = True) -> Evaluator:
-        """An evaluator ready to score; a live one begins when it is first started. Raises `ConfigError`."""
-        self.connector(spec.source).check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
-        since = await self.store.write(_started, spec.name, now=self.clock()) if live else None
+        """An evaluator ready to score. Raises `ConfigError`.
+
+        A live one begins when it is first started, where its platform keeps a history that a backfill can take up.
+        """
+        connector = self.connector(spec.source)
+        connector.check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
+        begins = live and connector.starts == "now"
+        since = await self.store.write(_started, spec.name, now=self.clock()) if begins else None
         return Evaluator(spec=spec, metric=self.metric(spec), since=since)
 
     def line(

@@ -15,7 +15,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from groundwire.connectors import FORMATS, Format, Problem, Rejected
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
-from groundwire.jobs.report import ReportEntry, write_html
+from groundwire.jobs.report import ReportEntry, open_html
 from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
 from groundwire.jobs.settings import api_key, one_line
 from groundwire.scorer import (
@@ -206,10 +206,10 @@ async def _score(
 ) -> int:
     counts = Counts()
     lowest: list[Row] = []
-    entries: list[ReportEntry] = []
     gave_up: GiveUp | None = None
     with ExitStack() as stack:
         out = stack.enter_context(options.out.open("w", encoding="utf-8")) if options.out else None
+        report = stack.enter_context(open_html(options.html, title="groundwire")) if options.html else None
         progress = None if options.as_json or not stderr.is_terminal else stack.enter_context(_progress())
         task = progress.add_task("scoring", total=None) if progress else None
         at_once = options.concurrency or AT_ONCE
@@ -222,14 +222,12 @@ async def _score(
                 counts.add(item.row)
                 _write(item, options, out)
                 lowest = _lowest([*lowest, item.row])
-                if options.html:
-                    entries.append(report_entry(item))
+                if report is not None:
+                    report.add(report_entry(item))
                 if progress and task is not None:
                     progress.update(task, advance=1)
         except GiveUp as error:
             gave_up = error
-    if options.html:
-        write_html(entries, options.html, title="groundwire")
     console = stderr if options.as_json else stdout
     if lowest and not options.as_json:
         print_rows(lowest, console=console)

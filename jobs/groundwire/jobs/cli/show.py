@@ -1,6 +1,7 @@
 """What the commands print: tables, counts, manifests."""
 
 import json
+import sys
 from collections.abc import Sequence
 
 import typer
@@ -16,8 +17,11 @@ __all__ = ["print_counts", "print_manifest", "print_rows", "stderr", "stdout"]
 STATUSES = ("scored", "unknown", "invalid", "skipped", "error")
 _STYLE = {"scored": "green", "unknown": "yellow", "invalid": "magenta", "skipped": "cyan", "error": "red"}
 
-stdout = Console()
-stderr = Console(stderr=True)
+PIPED_WIDTH = 200
+"""Columns of a table that no terminal wraps: ids must be there to copy."""
+
+stdout = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+stderr = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 def print_manifest(name: str | None, *, as_json: bool) -> None:
@@ -38,7 +42,7 @@ def print_manifest(name: str | None, *, as_json: bool) -> None:
 def print_rows(rows: Sequence[Row], *, console: Console) -> None:
     """A table of rows, one line each."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("trace", overflow="fold", max_width=36)
+    table.add_column("trace", no_wrap=True, max_width=40)
     table.add_column("status")
     table.add_column("score", justify="right")
     table.add_column("what")

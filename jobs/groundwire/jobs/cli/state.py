@@ -168,7 +168,8 @@ def print_runs(config: Path | None, evaluator: str | None, *, limit: int) -> Non
 
     async def do(service: Service) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("run", "command", "evaluator", "started", "took", "outcome", "rows", "cost"):
+        table.add_column("run", no_wrap=True)
+        for name in ("command", "evaluator", "started", "took", "outcome", "rows", "cost"):
             table.add_column(name)
         for run in await service.store.read(runs.list_runs, evaluator=evaluator, limit=limit):
             took = "–" if run.ended_at is None else str(run.ended_at - run.started_at).split(".")[0]
