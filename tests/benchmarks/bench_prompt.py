@@ -13,7 +13,6 @@ from groundwire.scorer.evidence import Block, Limits, fit
 from groundwire.scorer.fence import Fence, Section
 from groundwire.scorer.judges.forms import CLAIMS, FACTS, FAITHFULNESS, LABELS, QUOTES, SPANS, VERDICT, Form
 from groundwire.scorer.judges.rendering import claims_section, render_view
-from groundwire.scorer.judges.wire import schema_text
 from groundwire.scorer.prompts import PromptName, Prompts, load_prompts
 from groundwire.scorer.redaction import Redaction
 
@@ -25,9 +24,7 @@ BUDGETS = {"trace": 900, "span": 600, "conversation": 600}
 
 def fixed_tokens(prompt: PromptName, form: Form[Any], sections: list[Section], prompts: Prompts, encoding: Any) -> int:
     """Tokens of one call whose sections hold nothing."""
-    return len(
-        encoding.encode("\n".join([prompts[prompt], Fence(mark="731902558").render(sections), schema_text(form)]))
-    )
+    return len(encoding.encode("\n".join([prompts[prompt], Fence(mark="731902558").render(sections), form.text])))
 
 
 def paths(encoding: Any) -> dict[str, dict[str, int]]:

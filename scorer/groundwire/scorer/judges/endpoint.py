@@ -31,7 +31,7 @@ CEILING_MARGIN = 0.9
 def bill_of(question: Question) -> Bill:
     """The most that a call with that question can use."""
     return Bill(
-        input_tokens=token_bound(question.texts, messages=len(question.turns) + 1), output_tokens=question.limit
+        input_tokens=question.size + token_bound((), messages=len(question.turns) + 1), output_tokens=question.limit
     )
 
 
@@ -86,7 +86,7 @@ class Endpoint:
 
         Raises `Fault` and `OverBudget` as `Calls.make`, and `GiveUp` where no later call can succeed.
         """
-        size = sum(len(text.encode("utf-8", "replace")) for text in question.texts)
+        size = question.size
         if size >= self.dialect.prompt_ceiling:
             raise Fault("overflow")
         for _ in range(MOST_LESSONS):
@@ -121,18 +121,21 @@ class Endpoint:
             self._client = None
 
     async def _send(self, body: dict[str, Any]) -> Answer:
+        import httpx2
+
         client = self._client = self._client or self._connect()
-        resource = client.responses if self.config.api == "responses" else client.chat.completions
+        path = "/responses" if self.config.api == "responses" else "/chat/completions"
         try:
-            raw = await resource.with_raw_response.create(**body)
+            # The SDK's typed methods walk the body and the reply once more; both are ours to write and to check.
+            response = await client.post(path, body=body, cast_to=httpx2.Response)
         except Exception as error:
             fault = fault_of(error, datetime.now(UTC))
             if fault is None:
                 raise
             raise fault from None
-        answer = read_answer(raw.content, self.config.api)
+        answer = read_answer(response.content, self.config.api)
         if answer is None:
-            raise _fault_within(raw.content)
+            raise _fault_within(response.content)
         return answer
 
     def _connect(self) -> Any:

@@ -131,7 +131,7 @@ class _Outlook:
         price = self.judge.price
         worst = expected = sent = written = 0
         if likely is not None:
-            sent = int(sum(len(piece.encode("utf-8", "replace")) for piece in first.texts) / LIKELY_BYTES)
+            sent = int(first.size / LIKELY_BYTES)
             written = int(likely) + (REASONING_TOKENS if room else 0)
         if price is not None:
             worst = sum(

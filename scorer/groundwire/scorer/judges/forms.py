@@ -1,8 +1,10 @@
 """The forms a judge fills in: the JSON schema it is shown, and the strict reading of what it sends back."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StringConstraints, model_validator
@@ -211,6 +213,11 @@ class Form(Generic[M]):
     model: type[M]
     schema: Mapping[str, Any]
     """As OpenAI's strict mode takes it: every property required, no others."""
+
+    @cached_property
+    def text(self) -> str:
+        """The schema as it goes out, with its name."""
+        return f"{self.name} {json.dumps(self.schema, separators=(',', ':'))}"
 
 
 def _object(**properties: Any) -> dict[str, Any]:

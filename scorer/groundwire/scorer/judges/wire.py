@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,7 +13,7 @@ from groundwire.scorer.judges.dialect import Dialect, OutputMode, takes_no_tempe
 from groundwire.scorer.judges.forms import Form
 from groundwire.scorer.spend import Usage
 
-__all__ = ["Answer", "Question", "body_of", "read_answer", "schema_text"]
+__all__ = ["Answer", "Question", "body_of", "read_answer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +26,11 @@ class Question:
     limit: int
     """Most tokens of the reply, reasoning included."""
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Everything that costs prompt tokens."""
-        return (self.system, *(text for _, text in self.turns), schema_text(self.form))
+    @cached_property
+    def size(self) -> int:
+        """UTF-8 bytes of everything that costs prompt tokens."""
+        texts = (self.system, *(text for _, text in self.turns), self.form.text)
+        return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +42,6 @@ class Answer:
     usage: Usage | None = None
     """Tokens only; None where the endpoint didn't say, or said what can't be."""
     model: str = ""
-
-
-def schema_text(form: Form[Any]) -> str:
-    """The form's schema as it goes out, with its name."""
-    return f"{form.name} {json.dumps(form.schema, separators=(',', ':'))}"
 
 
 def body_of(question: Question, config: LLMJudgeConfig, dialect: Dialect, mode: OutputMode) -> dict[str, Any]:
