@@ -16,6 +16,8 @@ SampleKind = Literal["grounded", "hallucinated", "invalid"]
 
 _PRODUCTS = ("kettle", "lamp", "desk", "chair", "bicycle", "tent", "radio", "blanket")
 _CITIES = ("Lisbon", "Osaka", "Tromsø", "Quito", "Gdańsk", "Nairobi", "Perth", "Leeds")
+_INVENTED = (1009, 1103, 1213, 1327, 1423, 1511, 1613, 1709, 1811, 1907)
+"""Primes beyond any sum of true figures: no arithmetic on the evidence yields one."""
 _CARRIERS = ("Northpost", "Bluewagon", "Hermelin", "Quickmule")
 
 
@@ -60,19 +62,20 @@ def make_sample(index: int, *, seed: int = 0, kind: SampleKind = "grounded", end
     trace_id = sha256(f"{seed}:{index}".encode()).hexdigest()[:32]
     order = f"{random.choice('ABCDEFGH')}-{random.randint(1000, 9999)}"
     product, city, carrier = random.choice(_PRODUCTS), random.choice(_CITIES), random.choice(_CARRIERS)
+    parcel = f"{carrier[0]}P-{random.randint(10_000, 99_999)}"
     total, weight = random.randint(11, 480), random.randint(2, 60)
     sentences = [
         f"Order {order} holds one {product}.",
         f"It cost {total} euros.",
-        f"{carrier} carries it to {city}.",
-        f"The parcel weighs {weight} kg.",
+        f"Its tracking number with {carrier} is {parcel}.",
+        f"The parcel to {city} weighs {weight} kg.",
     ]
     invented: tuple[str, ...] = ()
     if kind == "hallucinated":
         wrong = random.sample((1, 3), k=random.randint(1, 2))
         for at in wrong:
             number = total if at == 1 else weight
-            sentences[at] = sentences[at].replace(str(number), str(number + random.randint(500, 900)))
+            sentences[at] = sentences[at].replace(str(number), str(random.choice(_INVENTED)))
         invented = tuple(sentences[at] for at in sorted(wrong))
     rule = random.choice(("no_tool", "orchestrator_subagent")) if kind == "invalid" else None
     trace = Trace(
@@ -84,7 +87,11 @@ def make_sample(index: int, *, seed: int = 0, kind: SampleKind = "grounded", end
             answer=" ".join(sentences),
             tools=(
                 ("find_order", {"order": order}, {"order": order, "item": product, "total_eur": total}),
-                ("track_parcel", {"order": order}, {"carrier": carrier, "destination": city, "weight_kg": weight}),
+                (
+                    "track_parcel",
+                    {"order": order},
+                    {"tracking_number": parcel, "carrier": carrier, "destination": city, "weight_kg": weight},
+                ),
             ),
             rule=rule,
         ),
