@@ -156,6 +156,31 @@ def test_what_does_not_follow_is_not_derived(claim: str) -> None:
     assert "derived" not in outcomes(claim, ORDER)
 
 
+def test_amounts_are_known_by_the_key_above_them() -> None:
+    fares = ", ".join(f'{{"prices": {{"economy": {price}}}}}' for price in (123, 167, 1001, 5003, 7007))
+    assert outcomes("The total is $290.", f"[{fares}]") == ["derived"]
+
+
+def test_amounts_of_two_currencies_make_no_sum() -> None:
+    evidence = "The lamp costs €20 and the desk costs €35."
+    assert outcomes("Both cost €55 together.", evidence) == ["derived"]
+    assert outcomes("Both cost $55 together.", evidence) == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "outcome"),
+    [
+        ("It lands on May 27, 2024.", '{"date": "2024-05-26", "arrival": "02:00:00+1"}', "derived"),
+        ("It lands on May 27, 2024.", '{"date": "2024-05-26", "arrival": "02:00:00"}', "not_found"),
+        ("It lands the next day, March 1.", '{"date": "2023-02-28"}', "derived"),
+        ("It lands the next day, March 2.", '{"date": "2023-02-28"}', "not_found"),
+        ("It lands overnight, on January 1, 2025.", '{"date": "2024-12-31"}', "derived"),
+    ],
+)
+def test_the_next_day_is_derived_where_something_says_so(claim: str, evidence: str, outcome: str) -> None:
+    assert [one.outcome for one in checks(claim, evidence) if one.check == "date"] == [outcome]
+
+
 def test_counts_of_equal_values() -> None:
     rows = (
         '{"variants": {'
@@ -203,6 +228,7 @@ def test_contradicted(claim: str, evidence: str, quote: str | None, path: str | 
         ("It weighs 120 kg.", '{"price": 150}'),  # another thing
         ("I paid $120.", '{"price": 150}'),  # nothing says that it is the price
         ("The price rose from 150 to 120.", '{"price": 150}'),  # the evidence's value is in the claim too
+        ("The price in total is $120.", '{"price": 150}'),  # a total is another thing than its parts
         ("The cat slept for 9 days.", "For the standard plan, shipping takes 5 days."),
     ],
 )

@@ -51,7 +51,8 @@ class Closure:
         if item.unit is None and amount % _SCALE == 0 and amount // _SCALE in self._counts:
             return Derivation(places=())
         for amounts in (self._money, self._plain):
-            if amounts is not None and (places := amounts.combine(amount)) is not None:
+            places = amounts.combine(amount) if amounts is not None else None
+            if places is not None and _one_currency(item, places):
                 return Derivation(places=places)
         return None
 
@@ -91,6 +92,11 @@ class _Amounts:
             if low is not None:
                 return (place, amounts[low], amounts[number - one - low])
         return None
+
+
+def _one_currency(item: Item, places: Sequence[Place]) -> bool:
+    """True where no two of the figure and its amounts are in different currencies; a bare number is in any."""
+    return len({one.unit for one in (item, *(place.item for place in places))} - {None}) <= 1
 
 
 def _scaled(value: str) -> int | None:

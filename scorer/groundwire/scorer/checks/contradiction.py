@@ -34,6 +34,11 @@ _STOP = words(
     "eine les des est une los las del una con por per che dal nel van het een voor"
 )
 _MEASURES = words("percent pct percentage usd eur gbp")
+_AGGREGATES = words(
+    "total totals sum difference combined altogether overall average mean together remaining previously "
+    "insgesamt gesamt "
+    "summe differenz durchschnitt somme difference moyenne suma diferencia promedio somma differenza media totaal"
+)
 _GENERIC = words("value values amount number data result date time at on id count")
 
 
@@ -62,14 +67,20 @@ class Contradictions:
         """
         if item.kind not in ("number", "unit", "date"):
             return None
+        start, end = _bounds(text, item.start, item.end)
+        sentence = text[start:end]
+        if any(word in _AGGREGATES for word in name_words(sentence)):
+            return None  # a total is another value than what it is a total of
         said = {value for other in others for value in other.values}
-        words = [(found.start(), word) for found in _TOKEN.finditer(text) for word in name_words(found.group())]
-        at = sum(1 for start, _ in words if start < item.start)
-        return self._in_data(item, words, at, said) or self._in_prose(item, text, said)
+        spoken = [
+            (found.start() + start, word) for found in _TOKEN.finditer(sentence) for word in name_words(found.group())
+        ]
+        at = sum(1 for position, _ in spoken if position < item.start)
+        place = self._in_data(item, [word for _, word in spoken], at, said)
+        return place or self._in_prose(item, sentence[: item.start - start] + " " + sentence[item.end - start :], said)
 
-    def _in_data(self, item: Item, words: list[tuple[int, str]], at: int, said: set[str]) -> Place | None:
+    def _in_data(self, item: Item, spoken: list[str], at: int, said: set[str]) -> Place | None:
         best: tuple[int, Place] | None = None
-        spoken = [word for _, word in words]
         for key, places in self._by_key.items():
             distance = _distance(key, spoken, at)
             if distance is None or (best is not None and distance >= best[0]):
@@ -80,8 +91,8 @@ class Contradictions:
                 best = (distance, place)
         return best[1] if best is not None else None
 
-    def _in_prose(self, item: Item, text: str, said: set[str]) -> Place | None:
-        claim = _content(_sentence(text, item.start, item.end))
+    def _in_prose(self, item: Item, rest: str, said: set[str]) -> Place | None:
+        claim = _content(rest)
         if not claim or (len(claim) == 1 and len(min(claim)) < LONE_WORD):
             return None
         need = math.ceil(max(min(2, len(claim)), COVERED * len(claim)))
@@ -181,12 +192,17 @@ def _only(places: list[Place], spoken: set[str]) -> Place | None:
 
 
 def _sentence(text: str, start: int, end: int) -> str:
-    """The sentence around a span, at most 160 characters to each side."""
+    """The sentence around a span, without the span."""
+    low, high = _bounds(text, start, end)
+    return text[low:start] + " " + text[end:high]
+
+
+def _bounds(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence around a span begins and ends, at most 160 characters to each side."""
     low, high = max(0, start - 160), min(len(text), end + 160)
-    before = text[low:start]
-    cuts = [found.end() for found in _SENTENCE_END.finditer(before)]
+    cuts = [found.end() for found in _SENTENCE_END.finditer(text, low, start)]
     after = _SENTENCE_END.search(text, end, high)
-    return before[cuts[-1] if cuts else 0 :] + " " + text[end : after.start() if after else high]
+    return (cuts[-1] if cuts else low), (after.start() if after is not None else high)
 
 
 def _content(text: str) -> frozenset[str]:

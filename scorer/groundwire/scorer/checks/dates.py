@@ -6,13 +6,13 @@ A normal form is a date (`2024-05-03`), a date without year (`--05-03`) or day (
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import date, timedelta
 
 from .calendars import MONTHS, is_month
 from .folding import GAP
 from .items import Item
 
-__all__ = ["read_dates"]
+__all__ = ["days_before", "read_dates"]
 
 _WORD = r"[^\W぀-ヿ㐀-鿿가-힯]"
 """A character of a word that a date can't touch; scripts without spaces write dates right beside words."""
@@ -219,3 +219,19 @@ def _offset(zone: str | None) -> str:
         return "Z"
     digits = zone[1:].replace(":", "")
     return f"{zone[0]}{digits[:2]}:{digits[2:]}"
+
+
+def days_before(value: str) -> tuple[str, ...]:
+    """The normal form of the day before a date (two before a 1 March of no year); nothing of what is no day."""
+    pieces = value.partition("T")[0].rsplit("-", 2)
+    if len(pieces) != 3:
+        return ()
+    year = pieces[0]
+    days: list[str] = []
+    for of in (2023, 2024) if year == "-" else (int(year),):
+        try:
+            before = date(of, int(pieces[1]), int(pieces[2])) - timedelta(days=1)
+        except (ValueError, OverflowError):
+            continue
+        days.append(f"{year if year == '-' else before.year}-{before.month:02d}-{before.day:02d}")
+    return tuple(dict.fromkeys(days))

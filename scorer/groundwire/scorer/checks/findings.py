@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from groundwire.scorer.claims import Check, CheckOutcome, find_quote
 
+from .dates import days_before
 from .folding import fold
 from .identifiers import identifier_keys
 from .index import EvidenceIndex, date_keys
@@ -18,13 +19,19 @@ from .vocabulary import words
 
 __all__ = ["run_checks"]
 
-_MOST_COMPARED = 24
+_MOST_COMPARED = 12
 """Most places of one value among which the best is chosen."""
 _ENDING_IN = re.compile(
     r"(?:ending|ends|end)(?: in| with)?[ \x00]*\Z|last (?:four|4)(?: digits)?[^.]{0,12}\Z", re.IGNORECASE
 )
 _DOLLARS = words("USD CAD AUD NZD SGD HKD MXN TWD")
 _JOINTS = re.compile(r"[\W_]+")
+_NEXT_DAY = re.compile(
+    r"\b(?:next|following) (?:day|morning|evening)\b|\b(?:a|one) day later\b|\bday after\b|\bovernight\b|"
+    r"nächsten Tag|Tag später|lendemain|día siguiente|giorno dopo|dia seguinte|volgende dag|следующий день|"
+    r"第二天|翌日|次日",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"[12]\d{3}\Z")
 
 
@@ -46,10 +53,9 @@ def run_checks(text: str, index: EvidenceIndex, *, language: str = "en") -> tupl
             continue
         if item.loose:
             continue
-        derivation = index.closure.derive(item)
-        if derivation is not None:
-            place = derivation.places[0] if derivation.places else None
-            checks.append(_check(item, "derived", *(_cite(place) if place is not None else (None, None, None))))
+        derived = _derive(item, text, index)
+        if derived is not None:
+            checks.append(_check(item, "derived", *derived))
             continue
         rival = index.contradictions.find(item, text, (other for other in items if other is not item))
         if rival is not None:
@@ -101,6 +107,19 @@ def _find(item: Item, text: str, index: EvidenceIndex, spoken: frozenset[str]) -
     if item.kind == "url":
         needles = [item.value.partition("://")[2].lower()]
     return _literal(needles, index, item) if item.unit is None else None
+
+
+def _derive(item: Item, text: str, index: EvidenceIndex) -> _Citing | None:
+    """What a value is calculated from: amounts and counts, or the day before a date."""
+    derivation = index.closure.derive(item)
+    if derivation is not None:
+        return _cite(derivation.places[0]) if derivation.places else (None, None, None)
+    if item.kind == "date" and (_NEXT_DAY.search(text) is not None or index.has_next_days):
+        for before in (day for value in item.values for day in days_before(value)):
+            places = index.at(f"date:{before}")
+            if places:
+                return _cite(places[0])
+    return None
 
 
 def _best(places: Sequence[Place], spoken: frozenset[str]) -> Place:

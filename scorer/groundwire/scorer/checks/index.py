@@ -28,6 +28,7 @@ __all__ = ["EvidenceIndex", "date_keys"]
 _BETWEEN = f"\n{BARRIER}\n"
 """Parts two pieces of evidence that are read in one pass."""
 _CUT_MARK = re.compile(r"[ ]*\[…\d+ characters cut\]")
+_NEXT_DAY = re.compile(r"\d:\d\d[ ]?(?:[ap]m[ ]?)?\(?\+1\b(?!\d|:)", re.IGNORECASE)
 _DATE = re.compile(r"(?P<day>(?:\d{4}|-)-\d{2}-\d{2}|\d{4}(?:-\d{2})?)?(?P<time>T[\d:]+)?(?P<zone>Z|[+-][\d:]+)?\Z")
 
 
@@ -112,6 +113,11 @@ class EvidenceIndex:
         ]
         sized.sort(key=lambda pair: pair[0])
         return [number for number, _ in sized], [place for _, place in sized]
+
+    @cached_property
+    def has_next_days(self) -> bool:
+        """True where a time of day stands with `+1`, as timetables write what happens on the next day."""
+        return any(_NEXT_DAY.search(shown.text) is not None for shown in self.shown)
 
     @cached_property
     def closure(self) -> Closure:

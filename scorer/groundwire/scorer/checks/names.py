@@ -21,10 +21,13 @@ _FUNCTION_WORDS = words(
     "currently overall finally first second third next then yes ok okay great hello hi dear best regards "
     "per about over "
     "under during between into until within without both either neither "
+)
+_FOREIGN_WORDS = words(
     "der die das ein eine und oder ich sie wir ihr es ist sind im am zum le la les un une il elle nous "
     "vous je el los las "
     "una yo usted o os as um uma eu ele ela lo gli i de het een ik u"
 )
+"""Function words of other languages: inside a sentence a capital makes them part of a name ("Los Angeles")."""
 _LABELS = words(
     "note total order orders item items price prices status date time result results summary details "
     "information answer "
@@ -32,7 +35,9 @@ _LABELS = words(
 )
 """Everyday nouns that are written with a capital where they label something."""
 _CONTRACTION = re.compile(r"['’](?:s|d|ll|ve|re|m|t)$")
-_LABEL_END = re.compile(r"[\s\x00]*:")
+_LABEL_END = re.compile(r"[\s\x00\ue000]*:")
+_GLOSS = re.compile(r"[ \x00]*\([A-Z]{2,5}\)")
+"""A code in brackets after a name: the evidence may have the code alone, and who expanded it knew it from elsewhere."""
 _OPENS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\r|\ue000>()\[\]\"“”«„•·]|[-–—] ?|\d[.)]|\x00)[\s\x00]*\Z")
 _NOUN_CAPITALS = words("de lb als gsw nds")
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|ein|eine|mit|für|von|auf|wurde|sind|Sie)\b")
@@ -100,7 +105,10 @@ def _runs(tokens: list[re.Match[str]], line: str) -> list[list[re.Match[str]]]:
 def _name(run: list[re.Match[str]], line: str, offset: int, original: str, *, loose: bool) -> Item | None:
     opens = _OPENS_SENTENCE.search(line, max(0, run[0].start() - 6), run[0].start()) is not None
     label = _LABEL_END.match(line, run[-1].end()) is not None
-    while run and (_plain(run[0].group()) in _FUNCTION_WORDS | _LABELS | _JOINERS or _is_calendar(run[0].group())):
+    dropped = _FUNCTION_WORDS | _LABELS | _JOINERS
+    if opens:
+        dropped |= _FOREIGN_WORDS
+    while run and (_plain(run[0].group()) in dropped or _is_calendar(run[0].group())):
         label = label or _plain(run[0].group()) in _LABELS
         run, opens = run[1:], False
     while run and (_plain(run[-1].group()) in _FUNCTION_WORDS | _LABELS | _JOINERS or _is_calendar(run[-1].group())):
@@ -122,7 +130,10 @@ def _name(run: list[re.Match[str]], line: str, offset: int, original: str, *, lo
         value=" ".join(parts),
         # A sentence's first word has a capital of its own: "Contact Alice" is found where Alice is.
         others=(" ".join(parts[1:]),) if opens and len(parts) > 1 else (),
-        loose=loose or (len(run) == 1 and (opens or label)) or _LABEL_END.match(line, end - offset) is not None,
+        loose=loose
+        or (len(run) == 1 and (opens or label))
+        or _LABEL_END.match(line, end - offset) is not None
+        or _GLOSS.match(line, end - offset) is not None,
     )
 
 

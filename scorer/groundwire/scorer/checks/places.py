@@ -28,13 +28,14 @@ class Place:
 
     @property
     def is_money(self) -> bool:
-        """True for an amount: a currency, two decimals, or a key that names one."""
+        """True for an amount: a currency, two decimals, or a key above it that names one."""
         item = self.item
         if item.kind != "number" or item.unit == "%":
             return False
+        keys = (self.leaf.key, self.leaf.branch.key) if self.leaf.branch is not None else ()
         return (
             item.unit is not None
-            or (self.leaf.kind == "number" and _MONEY_KEY.search(self.leaf.key) is not None)
+            or (self.leaf.kind == "number" and any(_MONEY_KEY.search(key) is not None for key in keys))
             or re.search(r"\.\d\d$", item.text) is not None
         )
 
