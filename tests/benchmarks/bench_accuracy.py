@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tests.benchmarks import agentrx_numbers
 from tests.benchmarks.fit_offline import fit, measure
 from tests.benchmarks.sets import FAMILIES, Item, available, drawn, whole
 
@@ -95,6 +96,22 @@ def measured() -> dict[str, dict[str, Any]]:
     return results
 
 
+def agents() -> dict[str, Any] | None:
+    """The number check on AgentRx tau-retail: messages flagged of successful and of failed traces; None if absent."""
+    traces = agentrx_numbers.load()
+    if traces is None:
+        return None
+    rates = agentrx_numbers.measure(traces)
+    return {
+        name: {
+            "messages": rates.messages[successful],
+            "flagged": rates.count(successful=successful),
+            "share": round(rates.share(successful=successful), 4),
+        }
+        for name, successful in (("successful", True), ("failed", False))
+    }
+
+
 def table(results: dict[str, dict[str, Any]]) -> Table:
     """The figures for a terminal."""
     columns = ("auc", "balanced_accuracy", "precision", "recall", "decided")
@@ -117,6 +134,11 @@ def main() -> dict[str, dict[str, Any]]:
         return {}
     results = measured()
     console.print(table(results))
+    flagged = agents()
+    if flagged is not None:
+        for name, row in flagged.items():
+            console.print(f"tau-retail, {name} traces: {row['flagged']} of {row['messages']} messages flagged")
+        results = {**results, "agentrx_tau_retail": flagged}
     text = json.dumps(results)
     if "--json" in sys.argv[1:]:
         Path(sys.argv[sys.argv.index("--json") + 1]).write_text(text + "\n", encoding="utf-8")

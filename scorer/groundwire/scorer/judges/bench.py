@@ -17,6 +17,8 @@ __all__ = ["Bench", "cite", "cite_check", "cite_leaf", "cite_words", "first_line
 
 _ENOUGH = 40
 """Words of tool results below which unshared wording says nothing."""
+_CALCULATOR = re.compile(r"(?i)calc|think|math|python|eval")
+"""Names of tools that work out what the model asks for and touch nothing."""
 _QUOTE = 240
 """Most characters of a quote."""
 
@@ -51,8 +53,12 @@ class Bench:
 
     @cached_property
     def tools(self) -> EvidenceIndex:
-        """What tools returned, without what users asked for: only that shows a deed."""
-        tools = tuple(shown for shown in self.view.shown if shown.block.kind == "tool")
+        """What tools returned, without what users asked for and calculators made of it: only that shows a deed."""
+        tools = tuple(
+            shown
+            for shown in self.view.shown
+            if shown.block.kind == "tool" and not _CALCULATOR.search(shown.block.tool_name or "")
+        )
         return EvidenceIndex.of(View(shown=tools), language=self.index.language)
 
     @cached_property

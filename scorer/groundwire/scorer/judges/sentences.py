@@ -72,8 +72,8 @@ def _pieces(text: str, language: str) -> list[int]:
 
 def _goes_on(piece: str, following: str) -> bool:
     """Whether the cut between two pieces is none."""
-    if piece.endswith("\n"):
-        return False
+    if piece.endswith("\n"):  # a wrapped line goes on small, and not after the end of a sentence
+        return following[:1].islower() and piece.rstrip()[-1:] not in {".", "!", "?", ":", ";"}
     word = _LAST_WORD.search(piece)
     if word and word.group(1).casefold() in _ABBREVIATIONS:
         return not following[:1].isupper() or word.group(1).casefold() in _BEFORE_NAMES
