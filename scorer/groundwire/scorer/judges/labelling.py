@@ -11,7 +11,7 @@ from groundwire.scorer.judges.asking import Asking, Tally
 from groundwire.scorer.judges.forms import LABELS, QUOTES, LabelItem, QuoteItem
 from groundwire.scorer.judges.quotations import find_passage
 from groundwire.scorer.judges.reading import read_items
-from groundwire.scorer.judges.rendering import RenderedView, claims_section, render_view, section
+from groundwire.scorer.judges.rendering import RenderedView, asked_section, claims_section, render_view
 from groundwire.scorer.redaction import Redaction
 
 __all__ = ["CLAIMS_PER_CALL", "LABEL_TOKENS", "QUOTE_TOKENS", "Labelling"]
@@ -82,7 +82,7 @@ class Labelling:
     def _sections(self, named: Sequence[Named], rendered: RenderedView) -> list[Section]:
         return [
             *rendered.sections,
-            section("QUESTION", self.question, self.redaction),
+            *asked_section(self.question, rendered, self.redaction),
             claims_section(named, self.redaction),
         ]
 

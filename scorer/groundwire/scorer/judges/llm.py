@@ -25,7 +25,7 @@ from groundwire.scorer.judges.calls import Deadline
 from groundwire.scorer.judges.config import LLMJudgeConfig
 from groundwire.scorer.judges.forms import CLAIMS, FACTS, FAITHFULNESS, PROBE, SPANS, VERDICT
 from groundwire.scorer.judges.labelling import Labelling
-from groundwire.scorer.judges.rendering import render_view, section
+from groundwire.scorer.judges.rendering import asked_section, render_view, section
 from groundwire.scorer.prices import Price
 from groundwire.scorer.redaction import Hidden, Redaction
 from groundwire.scorer.spend import Account
@@ -265,12 +265,10 @@ class LLMJudge:
         return replace(reply, notes=dict(tally.notes))
 
     def _about(self, question: str, answer: str, view: View) -> tuple[list[Section], Hidden]:
+        rendered = render_view(view, self.redaction)
+        asked = asked_section(question, rendered, self.redaction)
         hidden = self.redaction.hide(answer)
-        return [
-            *render_view(view, self.redaction).sections,
-            section("QUESTION", question, self.redaction),
-            Section(name="ANSWER", text=hidden.text),
-        ], hidden
+        return [*rendered.sections, *asked, Section(name="ANSWER", text=hidden.text)], hidden
 
     def _restored(self, claim: DraftClaim, hidden: Hidden) -> DraftClaim:
         """A claim placed in the redacted answer, placed in the answer itself."""

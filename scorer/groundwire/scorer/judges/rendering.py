@@ -8,7 +8,7 @@ from groundwire.scorer.evidence import Shown, View
 from groundwire.scorer.fence import Section
 from groundwire.scorer.redaction import Hidden, Redaction
 
-__all__ = ["RenderedView", "claims_section", "render_view", "section"]
+__all__ = ["RenderedView", "asked_section", "claims_section", "render_view", "section"]
 
 TOOL_NAME = 80
 """Characters shown of a tool's name."""
@@ -51,6 +51,13 @@ def render_view(view: View, redaction: Redaction) -> RenderedView:
         sections.append(Section(name=title, text=hidden.text))
         texts[block.name] = (shown, hidden)
     return RenderedView(sections=tuple(sections), texts=texts)
+
+
+def asked_section(question: str, rendered: RenderedView, redaction: Redaction) -> tuple[Section, ...]:
+    """What was asked, unless a block of what the user said already says just that."""
+    if any(shown.text.strip() == question.strip() for shown, _ in rendered.texts.values()):
+        return ()
+    return (section("QUESTION", question, redaction),)
 
 
 def claims_section(claims: Sequence[tuple[str, DraftClaim]], redaction: Redaction) -> Section:
