@@ -1,8 +1,10 @@
-"""Calendars: the names of months, in the languages that traces are written in."""
+"""Calendars: the names of months in the languages that traces are written in, and which days there are."""
+
+from datetime import date, timedelta
 
 from .vocabulary import words
 
-__all__ = ["MONTHS", "WEEKDAYS", "is_month"]
+__all__ = ["MONTHS", "WEEKDAYS", "day_value", "days_before", "is_month"]
 
 _NAMES = (
     "january januar jänner janvier enero gennaio janeiro januari январь января styczeń stycznia",
@@ -60,3 +62,34 @@ _ALSO_WORDS = {
 def is_month(name: str, language: str) -> bool:
     """False for a short form that is an everyday word in the text's language ("set" and "out" in English)."""
     return name not in _ALSO_WORDS or language.partition("-")[0].lower() in _ALSO_WORDS[name]
+
+
+def day_value(year: str | None, month: str | None, day: str | None) -> str | None:
+    """The normal form of a date, or None where there is no such day (29 February needs a leap year)."""
+    if month is None:
+        return year
+    if not 1 <= int(month) <= 12:
+        return None
+    if day is None:
+        return f"{year}-{int(month):02d}" if year else None
+    try:
+        date(int(year) if year else 2024, int(month), int(day))
+    except ValueError:
+        return None
+    return f"{year or '-'}-{int(month):02d}-{int(day):02d}"
+
+
+def days_before(value: str) -> tuple[str, ...]:
+    """The normal form of the day before a date (two before a 1 March of no year); nothing of what is no day."""
+    pieces = value.partition("T")[0].rsplit("-", 2)
+    if len(pieces) != 3:
+        return ()
+    year = pieces[0]
+    days: list[str] = []
+    for of in (2023, 2024) if year == "-" else (int(year),):
+        try:
+            before = date(of, int(pieces[1]), int(pieces[2])) - timedelta(days=1)
+        except (ValueError, OverflowError):
+            continue
+        days.append(f"{year if year == '-' else before.year}-{before.month:02d}-{before.day:02d}")
+    return tuple(dict.fromkeys(days))

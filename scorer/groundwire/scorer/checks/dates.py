@@ -6,17 +6,16 @@ A normal form is a date (`2024-05-03`), a date without year (`--05-03`) or day (
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date, timedelta
 
-from .calendars import MONTHS, is_month
+from .calendars import day_value
 from .folding import GAP
 from .items import Item
+from .named_dates import YEAR, named_dates
 
-__all__ = ["days_before", "read_dates"]
+__all__ = ["read_dates"]
 
 _WORD = r"[^\W぀-ヿ㐀-鿿가-힯]"
 """A character of a word that a date can't touch; scripts without spaces write dates right beside words."""
-_YEAR = r"(?:1\d|20|21)\d{2}"
 _TIME = r"(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
 _ZONE = r"(?:Z(?![A-Za-z])|[+-](?:0\d|1[0-4]):?[0-5]\d(?!\d)|(?:[ ](?:UTC|GMT)(?![A-Za-z])))"
 _MERIDIEM = rf"{GAP}(?:a\.?{GAP}m\.?|p\.?{GAP}m\.?)(?![A-Za-z])"
@@ -27,10 +26,11 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "iso",
             "-",
-            rf"(?<!{_WORD})(?<!\.)(?P<y>{_YEAR})-(?P<m>\d{{2}})-(?P<d>\d{{2}})"
+            rf"(?<!{_WORD})(?<!\.)(?P<y>{YEAR})-(?P<m>\d{{2}})-(?P<d>\d{{2}})"
             rf"(?:(?:T|[ ])(?P<t>{_TIME})(?P<z>{_ZONE})?)?(?![\d-])",
         ),
-        ("iso", "/", rf"(?<![\w./])(?P<y>{_YEAR})/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
+        ("iso", ".", rf"(?<![\w./])(?P<y>{YEAR})\.(?P<m>\d{{2}})\.(?P<d>\d{{2}})(?![\d.]\d)"),
+        ("iso", "/", rf"(?<![\w./])(?P<y>{YEAR})/(?P<m>\d{{1,2}})/(?P<d>\d{{1,2}})(?![\d/])"),
         (
             "cjk",
             "月월",
@@ -63,13 +63,6 @@ _PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     )
 )
 """Name of the form, characters of which the text must have one, and the pattern."""
-_LETTERS = re.compile(r"(?<![^\W_])[^\W\d_]{3,11}(?![^\W\d_])")
-_OF = rf"{GAP}(?:,|of the|of|de|del|d'|do|den|')?{GAP}"
-_DAY_BEFORE = re.compile(rf"(?<![\w.,:-])(\d{{1,2}})(?:{GAP}(?:st|nd|rd|th|er|º|ª|\.º)|\.)?{_OF}\Z", re.IGNORECASE)
-_DAY_AFTER = re.compile(
-    rf"\.?{GAP}(?:the{GAP})?(\d{{1,2}})(?:st|nd|rd|th)?(?![^\W_]|[:.%,]\d|{_MERIDIEM})", re.IGNORECASE
-)
-_YEAR_AFTER = re.compile(rf"\.?{_OF}({_YEAR})(?![^\W_]|[.,:]\d)", re.IGNORECASE)
 _AFTERNOON = frozenset(("下午", "晚上", "午後", "오후"))
 _DIGIT = re.compile(r"\d")
 _POINT_TIME = re.compile(r"\d{1,2}\.\d{2}$")
@@ -81,7 +74,7 @@ def read_dates(text: str, original: str, language: str) -> list[Item]:
     found: list[Item] = []
     if _DIGIT.search(text) is None:
         return found
-    spans: list[tuple[int, int, Iterable[str]]] = list(_named(text, language))
+    spans: list[tuple[int, int, Iterable[str]]] = list(named_dates(text, language))
     for name, needed, pattern in _PATTERNS:
         if any(character in text for character in needed):
             spans.extend((*match.span(), _values(name, match, language)) for match in pattern.finditer(text))
@@ -105,42 +98,22 @@ def read_dates(text: str, original: str, language: str) -> list[Item]:
     return kept
 
 
-def _named(text: str, language: str) -> Iterator[tuple[int, int, Iterable[str]]]:
-    """The dates with a month's name: start, end and value of each."""
-    for word in _LETTERS.finditer(text):
-        name = word.group().lower()
-        month = MONTHS.get(name)
-        if month is None or not is_month(name, language):
-            continue
-        start, end = word.span()
-        before = _DAY_BEFORE.search(text, max(0, start - 14), start)
-        after = _DAY_AFTER.match(text, end) if before is None else None
-        day = before or after
-        year = _YEAR_AFTER.match(text, after.end() if after is not None else end)
-        if day is None and year is None:
-            continue
-        value = _day(year.group(1) if year is not None else None, str(month), day.group(1) if day is not None else None)
-        if value is not None:
-            last = max(match.end() for match in (word, after, year) if match is not None)
-            yield before.start(1) if before is not None else start, last, [value]
-
-
 def _values(name: str, match: re.Match[str], language: str) -> Iterator[str]:
     part = match.groupdict()
     match name:
         case "iso":
-            day = _day(part["y"], part["m"], part["d"])
+            day = day_value(part["y"], part["m"], part["d"])
             if day is not None:
                 time = part.get("t")
                 yield day + (_clock(time) + _offset(part.get("z")) if time else "")
         case "cjk":
-            value = _day(part["y"], part["m"] or None, part["d"] or None)
+            value = day_value(part["y"], part["m"] or None, part["d"] or None)
             if value is not None:
                 yield value
         case "numeric":
             yield from _numeric(part["a"], part["b"], part["y"], part["s"], language)
         case "short":
-            value = _day(None, part["m"], part["d"])
+            value = day_value(None, part["m"], part["d"])
             if value is not None:
                 yield value
         case "time":
@@ -152,7 +125,7 @@ def _values(name: str, match: re.Match[str], language: str) -> Iterator[str]:
 def _numeric(one: str, two: str, year: str, separator: str, language: str) -> Iterator[str]:
     if len(year) == 2:
         year = ("20" if int(year) < 70 else "19") + year
-    month_first, day_first = _day(year, one, two), _day(year, two, one)
+    month_first, day_first = day_value(year, one, two), day_value(year, two, one)
     prefers_month = separator != "." and language.lower() in _MONTH_FIRST
     for value in (month_first, day_first) if prefers_month else (day_first, month_first):
         if value is not None:
@@ -189,21 +162,6 @@ def _half(hour: int, rest: str, *, afternoon: bool) -> str:
     return f"T{hour:02d}{rest}"
 
 
-def _day(year: str | None, month: str | None, day: str | None) -> str | None:
-    """The normal form of a date, or None where there is no such day (29 February needs a leap year)."""
-    if month is None:
-        return year
-    if not 1 <= int(month) <= 12:
-        return None
-    if day is None:
-        return f"{year}-{int(month):02d}" if year else None
-    try:
-        date(int(year) if year else 2024, int(month), int(day))
-    except ValueError:
-        return None
-    return f"{year or '-'}-{int(month):02d}-{int(day):02d}"
-
-
 def _clock(time: str) -> str:
     """`T14:30` or `T14:30:05`; a full minute needs no seconds, and parts of a second are left out."""
     hour, minute, *second = re.split(r"[.,]", time)[0].split(":")
@@ -219,19 +177,3 @@ def _offset(zone: str | None) -> str:
         return "Z"
     digits = zone[1:].replace(":", "")
     return f"{zone[0]}{digits[:2]}:{digits[2:]}"
-
-
-def days_before(value: str) -> tuple[str, ...]:
-    """The normal form of the day before a date (two before a 1 March of no year); nothing of what is no day."""
-    pieces = value.partition("T")[0].rsplit("-", 2)
-    if len(pieces) != 3:
-        return ()
-    year = pieces[0]
-    days: list[str] = []
-    for of in (2023, 2024) if year == "-" else (int(year),):
-        try:
-            before = date(of, int(pieces[1]), int(pieces[2])) - timedelta(days=1)
-        except (ValueError, OverflowError):
-            continue
-        days.append(f"{year if year == '-' else before.year}-{before.month:02d}-{before.day:02d}")
-    return tuple(dict.fromkeys(days))

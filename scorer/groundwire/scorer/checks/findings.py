@@ -1,38 +1,29 @@
 """Findings: each item of a claim against the evidence index: found, derived, contradicted or not found."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from groundwire.scorer.claims import Check, CheckOutcome, find_quote
 
-from .dates import days_before
+from .calendars import days_before
 from .folding import fold
-from .identifiers import identifier_keys
-from .index import EvidenceIndex, date_keys
+from .index import EvidenceIndex
 from .items import Item
+from .lookups import places_of
 from .names import name_words
-from .numerals import exact, shift
 from .places import Place, split_key
 from .reading import read_items
-from .units import based
-from .vocabulary import words
 
 __all__ = ["run_checks"]
 
 _MOST_COMPARED = 12
 """Most places of one value among which the best is chosen."""
-_ENDING_IN = re.compile(
-    r"(?:ending|ends|end)(?: in| with)?[ \x00]*\Z|last (?:four|4)(?: digits)?[^.]{0,12}\Z", re.IGNORECASE
-)
-_DOLLARS = words("USD CAD AUD NZD SGD HKD MXN TWD")
-_JOINTS = re.compile(r"[\W_]+")
 _NEXT_DAY = re.compile(
     r"\b(?:next|following) (?:day|morning|evening)\b|\b(?:a|one) day later\b|\bday after\b|\bovernight\b|"
     r"nächsten Tag|Tag später|lendemain|día siguiente|giorno dopo|dia seguinte|volgende dag|следующий день|"
     r"第二天|翌日|次日",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"[12]\d{3}\Z")
 
 
 def run_checks(text: str, index: EvidenceIndex, *, language: str = "en") -> tuple[Check, ...]:
@@ -88,19 +79,11 @@ def _cite(place: Place) -> _Citing:
 
 
 def _find(item: Item, text: str, index: EvidenceIndex, spoken: frozenset[str]) -> _Citing | None:
-    match item.kind:
-        case "number" | "unit":
-            places = _numbers(item, text, index)
-        case "date":
-            places = _dates(item, index)
-        case "identifier":
-            places = _identifiers(item, index)
-        case "email" | "url":
-            places = index.at(f"{item.kind}:{item.value}")
-        case "quotation":
-            return _quotation(item, index)
-        case "name":
-            return _name(item, index)
+    if item.kind == "quotation":
+        return _quotation(item, index)
+    if item.kind == "name":
+        return _name(item, index)
+    places = places_of(item, text, index)
     if places:
         return _cite(_best(places, spoken))
     needles = [fold(item.text).replace("\x00", "").lower()]
@@ -137,129 +120,6 @@ def _best(places: Sequence[Place], spoken: frozenset[str]) -> Place:
         return len(spoken & words)
 
     return max(places[:_MOST_COMPARED], key=score)
-
-
-def _numbers(item: Item, text: str, index: EvidenceIndex) -> list[Place]:
-    places = [place for value in item.values for place in index.at(value) if _agree(item, place.item)]
-    if places:
-        return places
-    if item.kind == "unit":
-        places = [place for value in item.values for place in index.measured(value, item.unit or "")]
-    elif item.unit == "%":
-        places = [place for place in index.at(shift(item.value, -2)) if place.item.unit is None]
-    elif item.unit is None:
-        places = list(_bare(item, text, index))
-    return places or (_rounded(item, index) if item.hedge is not None else [])
-
-
-def _agree(item: Item, other: Item) -> bool:
-    """True where two equal numbers can be the same value: their units don't speak against it."""
-    if item.unit is None or other.unit is None or item.unit == other.unit:
-        return True
-    return item.unit in _DOLLARS and other.unit in _DOLLARS and "USD" in (item.unit, other.unit)
-
-
-def _bare(item: Item, text: str, index: EvidenceIndex) -> Iterator[Place]:
-    """A number without unit as a share of one, a year, or the digits of an identifier."""
-    value = item.value
-    if value.startswith("0."):
-        yield from (place for place in index.at(shift(value, 2)) if place.item.unit == "%")
-    if _YEAR.match(value):
-        yield from index.at(f"year:{value}")
-    digits = fold(item.text)
-    if digits.isdigit() and len(digits) >= 3:
-        yield from index.at(f"id:{digits}")
-        if _ENDING_IN.search(text, max(0, item.start - 24), item.start):
-            yield from (place for place in index.places if _digits_end(place.item, digits))
-    elif len(digits) > 3 and digits[-1].isdigit() is False and digits[:-2].isdigit():  # an ordinal
-        yield from index.at(f"id:{digits[:-2]}")
-    parts = digits.split(" ")
-    if len(parts) > 1 and all(part.isdigit() for part in parts):  # "5 200" may be two numbers
-        each = [index.at(str(int(part))) for part in parts]
-        if all(each):
-            yield each[0][0]
-
-
-def _digits_end(item: Item, digits: str) -> bool:
-    return item.kind in ("number", "identifier") and item.text.endswith(digits)
-
-
-def _rounded(item: Item, index: EvidenceIndex) -> list[Place]:
-    """The places that round to a number which its text announces as rounded.
-
-    Half up to the last digit written; where that digit is a zero of a whole number, within a tenth of the number. Of
-    "nearly" and "more than" the evidence lies on the one side, within a whole unit of that digit and a tenth.
-    """
-    number, grain = exact(item.value), exact(item.grain or "1")
-    if number is None or grain is None:
-        return []
-    tenth = abs(number) / 10
-    half = min(grain / 2, tenth) if grain > 1 else grain / 2
-    whole = min(grain, tenth)
-    match item.hedge:
-        case "below":
-            low, high = number - whole, number
-        case "above":
-            low, high = number, number + whole
-        case _:
-            low, high = number - half, number + half
-    bounds = (based(low, item.unit), based(high, item.unit)) if item.kind == "unit" and item.unit else (None, None)
-    if bounds[0] is not None and bounds[1] is not None:
-        found = list(index.measured_within(*bounds[0], bounds[1][1]))
-        if found:
-            return found
-    return [place for place in index.within(low, high) if _agree(item, place.item)]
-
-
-def _dates(item: Item, index: EvidenceIndex) -> list[Place]:
-    for value in item.values:
-        keys = list(date_keys(value))
-        instant = [key for key in keys if key.startswith("instant:")]
-        days = [key for key in keys if key.startswith("date:")]
-        times = [key for key in keys if key.startswith("time:")]
-        years = [key for key in keys if key.startswith("year:")]
-        if instant and (places := index.at(instant[0])):
-            return places
-        day = index.at(days[0]) if days else []
-        if days and not day and years and len(days) > 1 and _has_year(years[0], index):
-            day = [place for place in index.at(days[1]) if place.item.value.startswith("--")]
-        if not days and years:
-            day = index.at(years[0]) or [place for place in index.at(years[0][5:]) if place.item.unit is None]
-        if not times:
-            if day:
-                return day
-            continue
-        time = index.at(times[0])
-        if days and day and time:
-            same = {id(place) for place in time}
-            return [place for place in day if id(place) in same] or day
-        if not days and not years and time:
-            return time
-    return []
-
-
-def _has_year(key: str, index: EvidenceIndex) -> bool:
-    return bool(index.at(key) or index.at(key[5:]))
-
-
-def _identifiers(item: Item, index: EvidenceIndex) -> list[Place]:
-    keys = identifier_keys(item.value)
-    letters = any(character.isalpha() for character in item.value)
-    plain = _JOINTS.sub("", item.value)
-    for key in keys:
-        places = index.at(f"id:{key}")
-        if letters and key.isdigit():  # the digits alone agree: so must what of a prefix both have
-            places = [place for place in places if _prefixes_agree(plain, place.item.value)]
-        if places:
-            return places
-        if key.isdigit() and (numbers := [place for place in index.at(key) if fold(place.item.text).isdigit()]):
-            return numbers
-    return []
-
-
-def _prefixes_agree(plain: str, other: str) -> bool:
-    other = _JOINTS.sub("", other)
-    return plain.endswith(other) or other.endswith(plain)
 
 
 def _quotation(item: Item, index: EvidenceIndex) -> _Citing | None:

@@ -28,6 +28,7 @@ __all__ = ["EvidenceIndex", "date_keys"]
 _BETWEEN = f"\n{BARRIER}\n"
 """Parts two pieces of evidence that are read in one pass."""
 _CUT_MARK = re.compile(r"[ ]*\[…\d+ characters cut\]")
+_COUNTED = re.compile(r"[a-z]{2,}-([1-9]\d{0,3})")
 _NEXT_DAY = re.compile(r"\d:\d\d[ ]?(?:[ap]m[ ]?)?\(?\+1\b(?!\d|:)", re.IGNORECASE)
 _DATE = re.compile(r"(?P<day>(?:\d{4}|-)-\d{2}-\d{2}|\d{4}(?:-\d{2})?)?(?P<time>T[\d:]+)?(?P<zone>Z|[+-][\d:]+)?\Z")
 
@@ -246,6 +247,8 @@ def _keys(item: Item) -> Iterator[str]:
         case "identifier":
             for key in identifier_keys(item.value):
                 yield f"id:{key}"
+            if (counted := _COUNTED.fullmatch(item.text)) is not None:  # the 8 of "top-8"
+                yield counted.group(1)
         case _:
             yield f"{item.kind}:{item.value}"
 

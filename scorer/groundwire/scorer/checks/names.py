@@ -11,6 +11,7 @@ __all__ = ["evidence_words", "name_words", "read_names"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’.&-][^\W\d_]+)*\.?")
 _TOKEN = re.compile(r"[^\W_]+")
+_ACRONYM = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.)+[^\W\d_](?![^\W_])\.?")
 _CAMEL = re.compile(r"(?<=[a-zß-ÿ])(?=[A-ZÀ-Þ])")
 _JOINERS = words("of de del della di da do dos das du des la le van von der den zu y e und and et for the & al bin")
 _FUNCTION_WORDS = words(
@@ -147,6 +148,8 @@ def _is_calendar(word: str) -> bool:
 
 def name_words(text: str) -> tuple[str, ...]:
     """The words of a text as names are compared: no case, no accents, no possessive ending, no joining words."""
+    if "." in text:
+        text = _ACRONYM.sub(lambda found: found.group().replace(".", ""), text)
     parts: list[str] = []
     for token in _TOKEN.findall(text.replace("'s", "").replace("’s", "") if "s" in text else text):
         word = token.casefold()

@@ -26,6 +26,7 @@ _SYMBOLS = frozenset("$€£¥₹₽₩₺₪฿₫₴₿")
 _SIGNED = frozenset("-+\x00") | _SYMBOLS
 _FURTHER = re.compile(rf"{GAP}({NUMERAL})")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|ème|eme|er|e|\.º|\.ª)(?![^\W\d_])")
+_DECADE_END = re.compile(r"'?s(?![^\W_])")
 _LIST_MARK = re.compile(r"^[\s\x00>#\-+•·]*\(?(\d{1,3})(?:[.)]|\x00?\.)(?=[\s\x00])", re.MULTILINE)
 _RANGE = re.compile(rf"{GAP}(?:-|~|〜|to|bis|à|hasta|até|tot|до|至|到){GAP}[$€£¥]?\Z")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -67,7 +68,8 @@ def _read(
         head = min(head, sign.start(1))
     values, places, end = _magnify(text, values, end, language, money=unit is not None)
     kind: ItemKind = "number"
-    ordinal = _ORDINAL.match(text, end) if places == 0 and unit is None and "." not in numeral else None
+    decade = _DECADE_END.match(text, end) if len(numeral) == 4 and numeral.isdigit() else None
+    ordinal = decade or _ORDINAL.match(text, end) if places == 0 and unit is None and "." not in numeral else None
     if ordinal is not None:
         end = ordinal.end()
     else:
