@@ -1,7 +1,7 @@
 """What `groundwire doctor` says of a LangSmith project: host, clock, key, region, workspace, generation, traffic."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 
 from groundwire.connectors.base import Finding
@@ -80,7 +80,7 @@ def _clock(wire: Wire, date: str | None) -> Finding:
         theirs = parsedate_to_datetime(date or "")
     except ValueError:
         return Finding(what="clock", state="ok", message="the server tells no time to compare with")
-    skew = (wire.now() - theirs).total_seconds()
+    skew = (wire.now() - (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))).total_seconds()
     if abs(skew) <= _SKEW_TOLERATED:
         return Finding(what="clock", state="ok", message="agrees with the server's")
     way = "ahead of" if skew > 0 else "behind"

@@ -11,7 +11,7 @@ from uuid import UUID
 from groundwire.connectors.formats.langsmith import rows_of, trace_of_rows
 from groundwire.connectors.partitions import cut
 from groundwire.connectors.trace import Trace
-from groundwire.scorer import ConfigError, Partition, Row, comment
+from groundwire.scorer import ConfigError, Partition, Row, write_comment
 
 __all__ = ["Scorer", "evaluator"]
 
@@ -134,7 +134,7 @@ def _result(name: str, row: Row) -> Result:
         "flags": list(row.flags),
         "config_fingerprint": row.config_fingerprint,
     }
-    said = comment(row)
+    said = write_comment(row)
     if row.score is None:
         said = f"{row.status}: {row.reason}\n{said}"
     return {"key": name, "score": row.score, "comment": said, "metadata": metadata}
