@@ -24,6 +24,9 @@ LEAST_WINDOW = 40
 STEM = 5
 """Letters of a longer word that are matched beside the word itself, so that inflected forms meet."""
 
+SHORT = 4
+"""Letters or digits below which a word is looked for as a whole: shorter ones stand inside almost any other."""
+
 _WORD = re.compile(r"\d[\d.,]*\d|[^\W_]+")
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
@@ -214,19 +217,44 @@ def _rankings(blocks: Sequence[Block], windows: Sequence[_Window], queries: Sequ
     """For each query, the windows that share a word with it, the most relevant first."""
     import bm25s
 
-    corpus = [words(blocks[window.block].text[window.start : window.end]) for window in windows]
+    asked = [tokens for query in queries if (tokens := sorted(set(words(query))))]
+    if not asked:
+        return []
+    shared = _shared({token for tokens in asked for token in tokens})
+    places = [[match.start() for match in shared.finditer(_folded(block.text))] for block in blocks]
+    near = [window for window in windows if _any_in(places[window.block], window)]
+    corpus = [words(blocks[window.block].text[window.start : window.end]) for window in near]
     if not any(corpus):
         return []
     index = bm25s.BM25()
     index.index(corpus, show_progress=False)
     rankings = []
-    for query in queries:
-        tokens = sorted(set(words(query)))
-        if tokens:
-            scores = index.get_scores(tokens)
-            best = (-scores).argsort(kind="stable")[:MOST_WINDOWS]
-            rankings.append([windows[position] for position in best if scores[position] > 0])
+    for tokens in asked:
+        scores = index.get_scores(tokens)
+        best = (-scores).argsort(kind="stable")[:MOST_WINDOWS]
+        rankings.append([near[position] for position in best if scores[position] > 0])
     return rankings
+
+
+def _folded(text: str) -> str:
+    """The text in one case and width where that moves no character; else as it is."""
+    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return folded if len(folded) == len(text) else text.lower() if len(text.lower()) == len(text) else text
+
+
+def _shared(tokens: Iterable[str]) -> re.Pattern[str]:
+    """A quick test for where words can be shared: only windows around there are worth reading word by word."""
+    literals = set()
+    for token in tokens:
+        stem = token.rstrip("*")[:STEM]
+        literal = ",?".join(map(re.escape, stem)) if stem[:1].isdigit() else re.escape(stem)
+        literals.add(rf"\b{literal}\b" if len(token) < SHORT and stem.isascii() else literal)
+    return re.compile("|".join(sorted(literals)))
+
+
+def _any_in(places: Sequence[int], window: _Window) -> bool:
+    index = bisect_left(places, window.start)
+    return index < len(places) and places[index] < window.end
 
 
 def _heads(windows: Sequence[_Window]) -> list[_Window]:
