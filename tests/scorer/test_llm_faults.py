@@ -275,9 +275,9 @@ async def test_a_question_that_can_never_fit_is_unknown(judge_server: JudgeServe
         (Fault(status=403, error={"message": "no access"}), "refused the key"),
         (
             Fault(status=404, error={"code": "model_not_found", "message": "The model does not exist"}),
-            "has no model 'scripted-1'",
+            "has no model 'scripted-1' for this",
         ),
-        (Fault(status=400, error={"message": "Unknown model scripted-1"}), "has no model 'scripted-1'"),
+        (Fault(status=400, error={"message": "Unknown model scripted-1"}), "has no model 'scripted-1' for this"),
         (Fault(status=404, error="Not Found"), "set base_url"),
         (Fault(html=True), "set base_url"),
         (

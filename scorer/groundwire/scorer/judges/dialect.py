@@ -104,7 +104,7 @@ class Dialect:
         if any(word in words for word in _OUTPUT_WORDS[mode]) or not words.strip():
             return self._next_output(mode)
         # Some endpoints say only "invalid request": the way of asking for JSON is what they most often lack.
-        return fault.status in (400, 422) and mode != "text" and self._next_output(mode)
+        return fault.status in (400, 422, 501) and mode != "text" and self._next_output(mode)
 
     def _other_limit(self, sent: str) -> bool:
         other = "max_completion_tokens" if sent == "max_tokens" else "max_tokens"

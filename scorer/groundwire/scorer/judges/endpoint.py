@@ -194,7 +194,9 @@ def gives_up(fault: Fault, config: LLMJudgeConfig | DecisionJudgeConfig) -> str 
             what = "refused the key" if named else "wants a key"
             return f"judge: {host} {what} ({fault.status}); set api_key in its [judges] table, or OPENAI_API_KEY"
         case "model":
-            return f"judge: {host} has no model {config.model!r} ({fault.status}); set model to one that it lists"
+            return (
+                f"judge: {host} has no model {config.model!r} for this ({fault.status}); set model to one that it lists"
+            )
         case "quota":
             return f"judge: the quota at {host} is used up ({fault.status}); add credit there, or name another judge"
         case "tls":

@@ -33,7 +33,7 @@ FaultKind = Literal[
 ]
 """`alien`: what answered is no such endpoint (HTML, an unknown path)."""
 
-_UNBILLED = frozenset({501, 503, 529})
+_UNBILLED = frozenset({503, 529})
 _RETRIED = frozenset({408, 409, 425, 429})
 _OVERFLOW = (
     "context_length_exceeded",
@@ -139,10 +139,13 @@ def fault_of_status(status: int, body: object, headers: Mapping[str, str], now: 
     if status in _RETRIED:
         kind: FaultKind = "busy" if status == 429 else "broken"
         return Fault(kind, status=status, billed=status == 408, retried=True, after=after, rejection=rejection)
+    if status == 501:  # the endpoint can't do that with this model, or not in this form
+        form = any(word in words for word in ("response_format", "schema", "tool"))
+        return Fault("rejected" if form else "model", status=status, rejection=rejection)
     if status >= 500:
         billed = status not in _UNBILLED
-        kind = "broken" if billed or status == 501 else "busy"
-        return Fault(kind, status=status, billed=billed, retried=status != 501, after=after, rejection=rejection)
+        kind = "broken" if billed else "busy"
+        return Fault(kind, status=status, billed=billed, retried=True, after=after, rejection=rejection)
     return Fault(_of_refusal(status, words), status=status, rejection=rejection)
 
 
