@@ -229,3 +229,15 @@ def test_hostile_evidence_is_read_in_bounded_time(text: str) -> None:
     index = EvidenceIndex.of(view(text))
     run_checks("It is 5 km, $77.13 and May 3 for John Smith.", index)
     assert time.process_time() - started < 10
+
+
+def test_a_keys_own_unit_comes_before_the_currency_that_stands_beside_it() -> None:
+    bill = '{"kwh": 312, "price_per_kwh": 0.284, "total": 100.01, "currency": "EUR"}'
+    view = fit([Block(name="E1", kind="tool", text=bill)], Limits())
+    index = EvidenceIndex.of(view)
+    [used] = run_checks("You used 312 kWh.", index)
+    assert (used.outcome, used.path) == ("found", "$.kwh")
+    [total] = run_checks("It comes to €100.01.", index)
+    assert (total.outcome, total.path) == ("found", "$.total")
+    [price] = run_checks("A kilowatt hour costs €0.284.", index)
+    assert (price.outcome, price.path) == ("found", "$.price_per_kwh")

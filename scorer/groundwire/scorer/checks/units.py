@@ -213,6 +213,10 @@ UNITS: dict[str, Unit] = _units()
 _KEY_WORDS = {"c": "°C", "f": "°F", "celsius": "°C", "fahrenheit": "°F", "kmh": "km/h", "kph": "km/h", "mins": "min"}
 
 
+_LOWERED = {symbol.lower(): unit for symbol, unit in reversed(UNITS.items()) if len(symbol) > 2}
+"""Symbols as keys write them: `kwh` for kWh. Of two letters only as they are, or mW would be MW."""
+
+
 def key_unit(word: str) -> Unit | None:
     """The unit that the last word of a JSON key names: `c` of `temp_c`, `kmh`, `minutes` of `duration_minutes`."""
     low = word.lower()
@@ -221,7 +225,7 @@ def key_unit(word: str) -> Unit | None:
         return UNITS[symbol]
     if len(low) == 1:
         return UNITS.get(low) if low in {"m", "g", "l", "s", "h"} else None
-    return UNITS.get(word) or UNITS.get(low)
+    return UNITS.get(word) or UNITS.get(low) or _LOWERED.get(low)
 
 
 @lru_cache(maxsize=4096)
