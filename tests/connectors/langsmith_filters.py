@@ -112,7 +112,7 @@ def _holds(word: str, name: str, row: Row, wanted: Any) -> bool:
         held = next((metadata[key] for key in ("thread_id", "session_id", "conversation_id") if key in metadata), None)
     match word:
         case "eq" | "neq":
-            return (held == wanted) == (word == "eq")
+            return bool((held == wanted) == (word == "eq"))
         case "has":
             return wanted in (held or [])
         case "in":

@@ -8,11 +8,13 @@ import pytest
 from pydantic import JsonValue
 from tests.connectors.langfuse_app import served
 from tests.connectors.langsmith_app import API_KEY, LangsmithApp
-from tests.connectors.langsmith_runs import as_uuid, run_of_span, settings_for, wire_for
+from tests.connectors.langsmith_runs import as_uuid, run_of_span, settings_for
 
 from groundwire.connectors import Delivery, Finding, Origin, Page, Score, Sink, Source, Target, Trace, Wanted, Window
 from groundwire.connectors.http import Patience
 from groundwire.connectors.langsmith import LangsmithSink, LangsmithSource
+from groundwire.connectors.langsmith.quota import Quotas
+from groundwire.connectors.langsmith.wire import Wire
 from groundwire.connectors.testing import ConnectorContract, Shown
 
 
@@ -126,11 +128,16 @@ class LoopbackPlatform:
             self._app.put(run | {"tags": list(trace.tags)})
 
     def source(self, *, page_size: int) -> Source:
-        wire = wire_for(self._settings, patience=Patience(attempts=1))
-        return NamedSource(LangsmithSource(self._settings, wire=wire, page=page_size), self._names)
+        return NamedSource(LangsmithSource(self._settings, wire=self._wire(), page=page_size), self._names)
 
     def sink(self) -> Sink:
-        return NamedSink(LangsmithSink(self._settings, wire=wire_for(self._settings, patience=Patience(attempts=1))))
+        return NamedSink(LangsmithSink(self._settings, wire=self._wire()))
+
+    def _wire(self) -> Wire:
+        async def at_once(_: float) -> None:
+            """After a 429 the key's bucket is closed for seconds that nobody needs to wait for here."""
+
+        return Wire(self._settings, quotas=Quotas(), patience=Patience(attempts=1), sleep=at_once)
 
     def scores(self) -> Sequence[Shown]:
         return [

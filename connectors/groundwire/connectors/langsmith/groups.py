@@ -140,6 +140,6 @@ def read_singly(
     for index, group in enumerate(ordered):
         missing = covered.missing(group.start, end)
         total = index + requests_for(missing, runs_per_second=runs_per_second, runs_a_page=runs_a_page)
-        if total < cost or (total == cost and best == len(ordered)):
+        if total < cost:
             best, cost = index, total
     return ordered[:best]

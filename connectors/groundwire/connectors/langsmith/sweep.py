@@ -10,6 +10,7 @@ from groundwire.connectors.langsmith.place import BUCKET, Sums, bucket_of
 
 __all__ = ["Sweep"]
 
+_TICK = timedelta(microseconds=1)
 _LONG = timedelta(hours=24)
 """How long a trace may last and be found by a sweep."""
 
@@ -28,7 +29,7 @@ class Sweep:
 
         Each as its number, the sum of what it holds now, and its traces in the order of their ends.
         """
-        first, last = bucket_of(start) + 1, bucket_of(end)  # whole stretches only
+        first, last = bucket_of(start + BUCKET - _TICK), bucket_of(end)  # whole stretches only
         roots = Covered(self.bodies.runs, roots=True, bodies=False)
         heads = Covered(self.bodies.runs, roots=False, bodies=False)
         for bucket in range(first, last):

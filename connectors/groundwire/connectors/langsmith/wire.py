@@ -103,7 +103,11 @@ class Wire:
 
             key = self.settings.api_key.get_secret_value()
             # the SDK runs on httpx2 and is typed for httpx
-            http: Any = httpx2.AsyncClient(timeout=httpx2.Timeout(self.settings.timeout, connect=5.0, pool=None))
+            http: Any = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(self.settings.timeout, connect=5.0, pool=None),
+                follow_redirects=False,
+                verify=self.settings.host.startswith("https:"),  # plain http has no certificate, and loading takes long
+            )
             self._sdk = AsyncLangsmith(
                 api_key=key,
                 tenant_id=self.settings.workspace or "",
