@@ -218,8 +218,10 @@ def _json_number(leaf: Leaf) -> Item:
 
 @lru_cache(maxsize=4096)
 def _unit_of_key(key: str, neighbour: str) -> tuple[str | None, ItemKind]:
-    """The unit that a bare number gets from its key (`temp_c`, `price_usd`, `tax_percent`), else from what stands beside
-    it under `unit` or `currency`. What is priced `per_kwh` is no energy."""
+    """The unit that a bare number gets from its key (`temp_c`, `price_usd`, `tax_percent`), else from its neighbours.
+
+    Those are what stands beside it under `unit` or `currency`. What is priced `per_kwh` is no energy.
+    """
     parts = split_key(key)
     own = parts[-1] if parts and "per" not in (part.lower() for part in parts) else ""
     for name in (own, neighbour):
