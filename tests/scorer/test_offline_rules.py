@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from groundwire.scorer import Block, Claim, DraftClaim, Shown, View
 from groundwire.scorer.evidence import BlockKind
@@ -234,3 +236,20 @@ async def test_an_invented_address_is_a_fabricated_reference() -> None:
 async def test_without_evidence_nothing_is_supported() -> None:
     assert (await judged("The price is $20.")).label == "hallucinated"
     assert (await judged("It is lovely.")).label is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(claim=st.text(max_size=120), text=st.text(max_size=200), cut=st.integers(min_value=0, max_value=1))
+async def test_nothing_raises_and_a_decided_claim_is_on_its_side(claim: str, text: str, cut: int) -> None:
+    found = await judged(claim, shown("E1", text, tool="lookup", cut=cut), shown("U1", claim[::-1]))
+    assert found.text == claim
+    assert found.probability is not None
+    if found.label == "supported":
+        assert found.probability <= 0.5
+        assert found.evidence is not None
+        assert found.evidence.verified
+    elif found.label == "hallucinated":
+        assert found.probability >= 0.5
+        assert found.type is not None
+    else:
+        assert (found.reason, found.evidence) == ("undecided", None)

@@ -25,6 +25,8 @@ _JSON_MEMBER = re.compile(
 _LABEL_ONLY = re.compile(r"^[\s*_]*[^:：\d.!?]{1,60}[:：][\s*_]*$")
 _EMPHASIS = ("***", "**", "__", "*", "_")
 
+_LONGEST = 1_000
+"""Characters of a sentence within which clauses are looked for."""
 _FIGURE = re.compile(r"\d")
 _CUT = re.compile(
     r"(?P<strong>\s*[;；]\s*|\s+[–—]\s+|，\s*|,\s+(?:(?:and|but|while|whereas|und|aber|während|wobei|y|pero|"
@@ -167,7 +169,7 @@ def _prose(answer: str, start: int, end: int, language: str) -> Iterator[tuple[i
 def _clauses(sentence: str) -> Iterator[_Place]:
     """Cut a sentence where what stands on both sides has a figure and is a clause or a labelled value of its own."""
     begin = 0
-    for cut in _CUT.finditer(sentence):
+    for cut in _CUT.finditer(sentence, 0, _LONGEST):
         left, right = sentence[begin : cut.start()], sentence[cut.end() :]
         nearest = _CUT.search(right)
         while nearest and not _FIGURE.search(right[: nearest.start()]):

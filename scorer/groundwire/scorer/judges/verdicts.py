@@ -26,6 +26,8 @@ _SMALL = re.compile(r"\d{1,2}|[^\W\d]+")
 """A number that any longer text holds somewhere: alone it shows little."""
 _NEARLY = 0.95
 """Share of a claim's content words that data must hold together to support a claim without specifics."""
+_LONGEST = 1_000
+"""Characters; a longer stretch is no single statement, and looking at it would cost more than it tells."""
 _EVEN = 0.5
 """Where the probability itself must stand for a figure to decide about a claim in prose."""
 
@@ -53,6 +55,8 @@ def judge_claim(draft: DraftClaim, bench: Bench, *, language: str) -> Claim:
 
     `language` is the answer's. The probability is that of being hallucinated, whatever the label.
     """
+    if len(draft.text) > _LONGEST:
+        return Claim(text=draft.text, start=draft.start, end=draft.end, reason="undecided", probability=_EVEN)
     finding = _measure(draft, bench, language)
     for rule in (_contradicted, _undone, _otherwise, _misplaced, _missing, _found, _done, _agrees, _aligned):
         claim = rule(finding, bench)
