@@ -1,6 +1,6 @@
 """Traces cut into partitions: which spans, which evidence, and nothing twice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.connectors import Trace, cut, cut_session, find_messages
-from groundwire.scorer import Message, Span, SpanKind, TextPart
+from groundwire.scorer import Message, Span, SpanKind, TextPart, ToolCallPart, ToolCallResponsePart
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -280,3 +280,20 @@ def test_a_trace_knows_what_a_filter_asks() -> None:
     assert (failed.level, failed.has_error) == ("ERROR", True)
     assert trace(span("a", "LLM", attributes={"level": "DEBUG"})).level == "DEBUG"
     assert trace(span("a", "LLM")).duration is None
+
+
+def test_a_failure_that_the_messages_tell_in_other_words_is_one_block() -> None:
+    ran = {"args": [], "kwargs": {"payment_id": "PM-1"}}
+    failed = span("tool", "TOOL", parent=None, name="refund", tool_name="refund", status="error", input=ran)
+    call = ToolCallPart(id="c1", name="refund", arguments='{"payment_id": "PM-1"}')
+    told = ToolCallResponsePart(id="c1", name="refund", response='{"error": "it timed out"}')
+    asked = (Message(role="assistant", parts=(call,)), Message(role="tool", parts=(told,)))
+    llm = span("llm", "LLM", 1, None, name="chat", input_messages=asked)
+    trace = Trace(trace_id="t", spans=(failed, llm), source="langfuse")
+    [partition] = cut(trace, "trace")
+    assert [one.span_id for one in partition.spans if one.kind == "TOOL"] == ["tool"]
+    other = llm.model_copy(
+        update={"input_messages": (asked[0], Message(role="tool", parts=(told.model_copy(update={"response": "ok"}),)))}
+    )
+    [partition] = cut(replace(trace, spans=(failed, other)), "trace")
+    assert len([one for one in partition.spans if one.kind == "TOOL"]) == 2

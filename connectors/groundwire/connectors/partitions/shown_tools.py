@@ -78,6 +78,8 @@ class _Carried:
     def __init__(self, spans: Iterable[Span]) -> None:
         self._ids: set[str] = set()
         self._results: dict[str, set[str]] = {}
+        self._bare: set[tuple[str, str]] = set()
+        """By name and arguments: the runs that failed or gave nothing, whose results are told in other words."""
         for span in spans:
             if span.kind != "TOOL":
                 continue
@@ -87,6 +89,8 @@ class _Carried:
             if responses or span.output is not None or span.status == "error":
                 self._ids |= {str(call_id)} if call_id else set()
                 self._ids |= {part.id for part in responses if part.id}
+            if span.status == "error" or not (span.output or responses):
+                self._bare |= {(name, _arguments(span.input)) for name in (span.tool_name, span.name) if name}
             for value in (span.output, *(part.response for part in responses)):
                 if value is not None:
                     for name in {span.tool_name, span.name}:
@@ -95,11 +99,25 @@ class _Carried:
     def holds(self, part: ToolCallResponsePart, call: ToolCallPart | None) -> bool:
         if part.id and part.id in self._ids:
             return True
-        names = self._results.get(_normal(part.response))
-        if names is None:
-            return False
         name = part.name or (call.name if call is not None else None)
-        return name is None or name in names
+        names = self._results.get(_normal(part.response))
+        if names is not None:
+            return name is None or name in names
+        return call is not None and (name, _arguments(call.arguments)) in self._bare and _is_bare(part)
+
+
+def _is_bare(part: ToolCallResponsePart) -> bool:
+    """Whether a shown result tells of a failure, or of nothing."""
+    value = decoded(part.response)
+    return part.failed or not value or (isinstance(value, dict) and bool(value.get("error")))
+
+
+def _arguments(value: Any) -> str:
+    """Arguments compared by their values; Langfuse's `@observe` wraps a function's in `args` and `kwargs`."""
+    value = decoded(value)
+    if isinstance(value, dict) and set(value) == {"args", "kwargs"} and not value["args"]:
+        value = value["kwargs"]
+    return as_json(_sorted(value))
 
 
 def _normal(value: Any) -> str:

@@ -50,6 +50,9 @@ DIMENSION_WEIGHTS: Mapping[str, float] = {
 DECIDED_SHARE = 0.8
 """Least share of the claims that must bear a label for a score to be given (DESIGN §3)."""
 
+LONGEST_CHECKED = 1_000
+"""Most characters of a claim that the code checks read: more is no statement, and costs seconds."""
+
 Clock = Callable[[], datetime]
 
 
@@ -397,7 +400,7 @@ class HallucinationMetric:
         out = []
         for claim in claims:
             checked = claim
-            if not claim.checks and self.judge.version.kind != "offline":
+            if not claim.checks and self.judge.version.kind != "offline" and len(claim.text) <= LONGEST_CHECKED:
                 index = index or EvidenceIndex.of(View(shown=tuple(_whole(block) for block in material.blocks)))
                 checked = claim.model_copy(update={"checks": run_checks(claim.text, index)})
             if checked.label in ("supported", "inferred") and any(
