@@ -240,9 +240,10 @@ def said(body: Any) -> str:
     if not isinstance(body, Mapping):
         return ""
     parts = [body.get("message"), body.get("detail")]
-    faults = body.get("error", body.get("errors"))
-    if isinstance(faults, list):
-        for fault in faults[:3]:
+    if not any(isinstance(part, str) for part in parts):
+        parts.append(body.get("error"))
+    for faults in (body.get("error", body.get("errors")), body.get("detail")):
+        for fault in faults[:3] if isinstance(faults, list) else ():
             if isinstance(fault, Mapping):
                 path = fault.get("path") or fault.get("loc")
                 where = ".".join(str(step) for step in path) if isinstance(path, list) else ""

@@ -59,7 +59,7 @@ def update_of(score: Score) -> dict[str, Any]:
 
 def bounded(extra: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as JSON in at most 32,000 bytes; the largest go first, and `left_out` names them."""
-    kept: dict[str, Any] = json.loads(_clean(json.dumps(dict(extra), ensure_ascii=False, default=str)))
+    kept: dict[str, Any] = _cleaned(json.loads(json.dumps(dict(extra), default=str)))
     sizes = {key: len(json.dumps(value, ensure_ascii=False).encode()) for key, value in kept.items()}
     left_out: list[str] = []
     while kept and sum(sizes[key] + len(key) + 8 for key in kept) > _EXTRA:
@@ -92,6 +92,14 @@ def _source(score: Score) -> dict[str, Any]:
         if isinstance(value, str):
             named[key] = _clean(value)[:200]
     return named
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_clean(key): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(inner) for inner in value]
+    return _clean(value) if isinstance(value, str) else value
 
 
 def _clean(text: str) -> str:
