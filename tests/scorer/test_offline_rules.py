@@ -253,3 +253,21 @@ async def test_nothing_raises_and_a_decided_claim_is_on_its_side(claim: str, tex
         assert found.type is not None
     else:
         assert (found.reason, found.evidence) == ("undecided", None)
+
+
+HOTELS = {"hotels": [{"name": "Hotel Lindenhof", "distance_m": 350}, {"name": "Gasthaus Adler", "distance_m": 900}]}
+
+
+async def test_a_record_under_a_name_that_is_nowhere_is_a_contradiction() -> None:
+    wrong = await judged("Hotel Bellevue is 900 m away.", shown("E1", HOTELS))
+    assert (wrong.label, wrong.type) == ("hallucinated", "contradiction")
+    assert "Gasthaus Adler" in wrong.reason
+    assert wrong.evidence is not None
+    assert (wrong.evidence.path, wrong.evidence.verified) == ("$.hotels[1].name", True)
+    right = await judged("Gasthaus Adler is 900 m away.", shown("E1", HOTELS))
+    assert right.label == "supported"
+
+
+async def test_figures_of_a_name_that_is_nowhere_support_nothing() -> None:
+    claim = await judged("Hotel Bellevue is 350 m or 900 m away.", shown("E1", HOTELS))
+    assert (claim.label, claim.reason) == (None, "undecided")

@@ -9,7 +9,7 @@ from groundwire.scorer.claims import Check
 from groundwire.scorer.judges.leaves import Leaf
 from groundwire.scorer.judges.windows import words
 
-__all__ = ["member_of", "misplaced", "total_of"]
+__all__ = ["member_of", "misnamed", "misplaced", "total_of"]
 
 _TOTAL = re.compile(
     r"(?i)\b(?:totals?|sum|altogether|overall|combined|insgesamt|gesamt\w*|summe|en total|"
@@ -73,6 +73,38 @@ def misplaced(checks: Sequence[Check], leaves: Sequence[Leaf]) -> tuple[Check, L
         if rival is not None:
             return check, rival
     return None
+
+
+_NAMES = frozenset({"name", "title", "label", "display_name", "full_name"})
+"""Members that say what their record is called."""
+
+
+def misnamed(checks: Sequence[Check], claim: str, leaves: Sequence[Leaf]) -> tuple[Check, Leaf] | None:
+    """A name that is nowhere, given to a record that is called otherwise; and that record's own name.
+
+    Only where every value that was found stands in that one record, and nothing of its own name in the claim.
+    """
+    absent = next(
+        (one for one in checks if one.check == "name" and one.outcome == "not_found" and " " in one.text), None
+    )
+    held = [one for one in checks if one.outcome == "found" and one.check in {"number", "unit", "date"} and one.path]
+    records = {(one.block, (one.path or "").rpartition(".")[0]) for one in held}
+    if absent is None or len(records) != 1:
+        return None
+    block, record = records.pop()
+    own = next(
+        (
+            leaf
+            for leaf in leaves
+            if leaf.shown.block.name == block
+            and leaf.key.lower() in _NAMES
+            and (leaf.path or "").rpartition(".")[0] == record
+        ),
+        None,
+    )
+    if own is None or "[" not in record or set(words(own.text)) & set(words(claim)):
+        return None
+    return absent, own
 
 
 def total_of(check: Check, claim: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | None:

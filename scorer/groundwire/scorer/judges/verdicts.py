@@ -11,7 +11,7 @@ from groundwire.scorer.judges.bench import Bench, cite, cite_check, cite_leaf, c
 from groundwire.scorer.judges.categories import Category, category
 from groundwire.scorer.judges.features import Alignment, align, vector
 from groundwire.scorer.judges.languages import guess
-from groundwire.scorer.judges.records import member_of, misplaced, total_of
+from groundwire.scorer.judges.records import member_of, misnamed, misplaced, total_of
 from groundwire.scorer.judges.windows import negated
 
 __all__ = ["LEXICAL", "judge_claim"]
@@ -58,7 +58,7 @@ def judge_claim(draft: DraftClaim, bench: Bench, *, language: str) -> Claim:
     if len(draft.text) > _LONGEST:
         return Claim(text=draft.text, start=draft.start, end=draft.end, reason="undecided", probability=_EVEN)
     finding = _measure(draft, bench, language)
-    for rule in (_contradicted, _undone, _otherwise, _misplaced, _missing, _found, _done, _agrees, _aligned):
+    for rule in (_contradicted, _undone, _otherwise, _misplaced, _misnamed, _missing, _found, _done, _agrees, _aligned):
         claim = rule(finding, bench)
         if claim is not None:
             return claim
@@ -121,6 +121,15 @@ def _misplaced(finding: _Finding, bench: Bench) -> Claim | None:
     return _hallucinated(finding, "contradiction", reason, 0.8, evidence=cite_leaf(leaf))
 
 
+def _misnamed(finding: _Finding, bench: Bench) -> Claim | None:
+    found = misnamed(finding.checks, finding.draft.text, bench.leaves)
+    if found is None or bench.cut:
+        return None
+    check, leaf = found
+    reason = f"{check.text!r} is not in the evidence; the record with these values is called {leaf.text!r}"
+    return _hallucinated(finding, "contradiction", reason, 0.8, evidence=cite_leaf(leaf))
+
+
 def _missing(finding: _Finding, bench: Bench) -> Claim | None:
     absent = [
         check
@@ -159,6 +168,8 @@ def _found(finding: _Finding, bench: Bench) -> Claim | None:
         return None if finding.probability >= bench.combination.high else _undecided(finding)
     if any(_reversed(check, finding.draft.text) for check in held):
         return _undecided(finding)
+    if bench.has_data and any(check.check == "name" and " " in check.text for check in finding.outcome("not_found")):
+        return _undecided(finding)  # the figures are there, but who they are said of isn't
     citations.sort(key=lambda cited: not cited.block.startswith("E"))
     derived = next((check for check in held if check.outcome == "derived"), None)
     names = ", ".join(dict.fromkeys(check.text for check in held[:4]))
