@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,6 +29,10 @@ def loopback(clock: Clock, **knobs: Any) -> Iterator[tuple[LangsmithApp, str]]:
     app = LangsmithApp(clock=clock, monotonic=clock.monotonic, **knobs)
     with served(app) as url:
         yield app, url
+
+
+def _is(trace_id: str, head: Trace) -> bool:
+    return head.trace_id == trace_id
 
 
 async def pulled(
@@ -166,7 +171,7 @@ async def test_late_children_come_with_their_trace_soon_or_by_a_sweep(generation
         source = source_for(url, clock)
         given, last = await pulled(source)
         assert len(given) == 20
-        late = {"parent_run_id": trace_id_of(3), "run_type": "tool", "name": "late"}
+        late: dict[str, Any] = {"parent_run_id": trace_id_of(3), "run_type": "tool", "name": "late"}
         app.put(run("0" * 35 + "1", trace_id_of(3), start=NOON - timedelta(seconds=74), **late))
         clock.forward(30)
         given, last = await pulled(source, last.cursor)
@@ -206,12 +211,13 @@ async def test_filters_in_langsmiths_language_pass_through() -> None:
                     name="special",
                 )
             )
-            for filters, expected in (
+            cases: list[tuple[dict[str, Any], set[int]]] = [
                 ({"filter": 'has(tags, "prod")'}, {1, 3, 5}),
                 ({"filter": 'has(tags, "prod")', "trace_filter": 'neq(name, "agent-3")'}, {1, 5}),
                 ({"tree_filter": 'eq(name, "special")'}, {1}),
                 ({}, set(range(6))),
-            ):
+            ]
+            for filters, expected in cases:
                 source = source_for(url, clock, **filters)
                 given, _ = await pulled(source)
                 await source.close()
@@ -312,7 +318,7 @@ async def test_history_goes_both_ways_and_few_wanted_are_read_alone() -> None:
             assert order == (ids if newest_first else ids[::-1])
             wanted, chosen = ids[7], []
             app.calls.clear()
-            async for page in source.pull(one, None, wanted=lambda head, wanted=wanted: head.trace_id == wanted):
+            async for page in source.pull(one, None, wanted=partial(_is, wanted)):
                 chosen += [trace.trace_id for trace in page.traces]
             await source.close()
             assert chosen == [wanted]

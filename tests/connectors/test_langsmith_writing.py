@@ -13,7 +13,7 @@ from tests.connectors.langsmith_app import PROJECT
 from tests.connectors.langsmith_runs import NOON, agent_trace, run, sink_for, trace_id_of
 from tests.connectors.test_langsmith_reading import loopback
 
-from groundwire.connectors import Score, Target
+from groundwire.connectors import Delivery, Score, Target
 from groundwire.connectors.langsmith.feedback import Unsendable, bounded, feedback_of, update_of
 from groundwire.scorer import GiveUp
 
@@ -116,7 +116,8 @@ async def test_a_run_that_is_not_there_yet_is_waited_for() -> None:
         app.put(run(trace_id, trace_id, start=START), visible_in=3)
         sink = sink_for(url, clock)
         assert [one.state for one in await sink.push([score()])] == ["delivered"]
-        soon, later = [], []
+        soon: list[Delivery] = []
+        later: list[Delivery] = []
         for _ in range(12):
             [delivery] = await sink.push([score(2)])
             (soon if delivery.after < 60 else later).append(delivery)

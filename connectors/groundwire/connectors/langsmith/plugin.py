@@ -48,6 +48,15 @@ def evaluator(
     context_key: str | None = ...,
     asynchronous: Literal[True],
 ) -> Callable[..., Awaitable[Result]]: ...
+@overload
+def evaluator(
+    metric: Scorer,
+    *,
+    name: str = ...,
+    level: Literal["span", "trace"] = ...,
+    context_key: str | None = ...,
+    asynchronous: bool,
+) -> Callable[..., Any]: ...
 def evaluator(
     metric: Scorer,
     *,
