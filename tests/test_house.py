@@ -66,13 +66,14 @@ def test_public_names_are_sorted_and_there(name: str) -> None:
 
 
 def test_only_settings_reads_the_environment() -> None:
-    readers = []
-    for part in PARTS:
-        for path in (ROOT / part).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "putenv"):
-                    readers.append(str(path.relative_to(ROOT)))
-    assert sorted(set(readers)) == ["jobs/groundwire/jobs/settings.py"]
+    readers = {
+        str(path.relative_to(ROOT))
+        for part in PARTS
+        for path in (ROOT / part).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "putenv")
+    }
+    assert sorted(readers) == ["jobs/groundwire/jobs/settings.py"]
 
 
 def test_no_key_stands_in_a_cassette() -> None:

@@ -37,7 +37,7 @@ def child(folder: Path, attempt: int, step: str = "-", nth: int = 0, url: str | 
     return process.exitcode
 
 
-def scores(folder: Path) -> list[tuple[str, str, object]]:
+def scores(folder: Path) -> list[tuple[str, str, float | str]]:
     platform = FakePlatform(folder / "platform.db", clock=lambda: START)
     found = sorted((score.score_id, score.trace_id, score.value) for score in platform.scores())
     platform.close()

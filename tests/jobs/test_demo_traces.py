@@ -90,11 +90,13 @@ OUTCOMES = {  # status, reason, score
     "failed_tool_answered.langfuse.json": ("scored", None, 0.5),
     "german.otlp.json": ("scored", None, 0.67),
     "grounded.otlp.json": ("scored", None, 1.0),
+    "invented_number.phoenix.jsonl": ("scored", None, 0.75),
     "long_tool_result.phoenix.jsonl": ("scored", None, 1.0),
     "no_claims.conversation.json": ("unknown", "no_claims", None),
     "no_evidence.langsmith.jsonl": ("unknown", "no_evidence", None),
     "orchestrator.otlp.json": ("invalid", "orchestrator_subagent", None),
     "spanish.conversation.jsonl": ("scored", None, 1.0),
+    "wrong_entity.langsmith.jsonl": ("scored", None, 0.8),
 }
 
 

@@ -67,4 +67,4 @@ def test_a_span_partition_names_one_of_its_spans() -> None:
 def test_partitions_are_frozen() -> None:
     partition = Partition.model_validate(DATA)
     with pytest.raises(ValidationError):
-        partition.trace_id = "other"  # type: ignore[misc]
+        partition.trace_id = "other"
