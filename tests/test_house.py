@@ -17,7 +17,7 @@ def test_no_part_hides_the_others() -> None:
     for part in PARTS:
         assert not (ROOT / part / "groundwire" / "__init__.py").exists()
         assert (ROOT / part / "groundwire" / part / "py.typed").is_file()
-    assert sorted(path.parts[-3] for path in ROOT.glob("*/groundwire/*/__init__.py")) == sorted(PARTS)
+    assert sorted(path.parts[-2] for path in ROOT.glob("*/groundwire/*/__init__.py")) == sorted(PARTS)
 
 
 def test_the_three_folders_are_listed_alike_everywhere() -> None:
