@@ -347,6 +347,14 @@ async def test_the_probe_says_that_nothing_answers(judge_server: JudgeServer) ->
         await judge.probe()
 
 
+async def test_the_probe_does_not_wait_for_an_endpoint_that_is_not_there(judge_server: JudgeServer) -> None:
+    judge = judge_of("http://127.0.0.1:9/v1", timeout_seconds=60)
+    started = time.monotonic()
+    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9 can't be reached; check base_url"):
+        await judge.probe()
+    assert time.monotonic() - started < 5
+
+
 async def test_a_cap_without_room_is_no_fault_of_the_endpoint(judge_server: JudgeServer) -> None:
     judge = judge_of(judge_server, MemoryLedger(cap=0))
     await judge.probe()

@@ -31,6 +31,12 @@ def test_a_cap_needs_a_price() -> None:
     require_price(OfflineJudgeConfig())
 
 
+async def test_what_has_no_price_says_so(judge_server: JudgeServer) -> None:
+    reply = await judge_of(judge_server, price=None).label(QUESTION, CLAIM, view())
+    assert reply.usage.micro_dollars == 0
+    assert "price_unknown" in reply.flags
+
+
 async def test_twenty_calls_at_once_stay_under_the_cap(judge_server: JudgeServer) -> None:
     judge_server.latency = 0.05
     ledger = MemoryLedger(cap=12_000)

@@ -165,6 +165,8 @@ class Asking:
                 return failure_of(fault, self.endpoint.config), text
             text = answer.text
             tally.notes.update(self.endpoint.dialect.notes())
+            if self.endpoint.calls.price is None:
+                tally.flags.add("price_unknown")
             if self.endpoint.dialect.dropped:
                 tally.flags.add("parameters_dropped")
             tally.exchanges.append(Exchange(question=prompt, prompt=turns[-1][1], reply=text))

@@ -67,6 +67,8 @@ class Deadline:
 
     partition: float = float("inf")
     """Absolute."""
+    patient: bool = True
+    """False for a first look: an endpoint that can't be reached is then not waited for."""
     spent: Usage = field(default_factory=Usage)
     """What all attempts for this partition's question used so far, failed ones included."""
 
@@ -100,6 +102,8 @@ class Calls:
             """Seconds until the next attempt; False where there is none."""
             nonlocal faults, paid
             if not isinstance(error, Fault) or not error.retried:
+                return False
+            if error.kind == "unreachable" and not deadline.patient:
                 return False
             faults += 1
             paid += error.billed

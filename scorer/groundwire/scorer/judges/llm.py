@@ -247,6 +247,7 @@ class LLMJudge:
         A cap that leaves no room for it is no reason: every judging call is refused by itself then.
         """
         tally = self._tally({})
+        tally.deadline.patient = False
         try:
             form = await self.asking.ask("probe", PROBE, [Section(name="PROBE", text="ok")], PROBE_TOKENS, tally)
         except GiveUp as error:

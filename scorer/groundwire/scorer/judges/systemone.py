@@ -203,6 +203,7 @@ class DecisionJudge:
     async def probe(self) -> None:
         """One cheap call. Raises `ConfigError` with a line that says what to mend."""
         tally = self._tally({})
+        tally.deadline.patient = False
         try:
             outcome = await self._probability(
                 "ok", "The state is ok.", {"true": "ok", "false": "not ok"}, {"is": "ok"}, tally
