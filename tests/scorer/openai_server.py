@@ -143,6 +143,8 @@ class JudgeServer:
         self.calls: list[Call] = []
         self.worked = threading.Event()
         """Set once a call's tokens have been counted."""
+        self.turned_down = threading.Event()
+        """Set once a fault with a status of its own was answered."""
         self.bugs: list[Exception] = []
         """Of this server: a test that meets one fails when it stops."""
         self.under_way = 0
@@ -260,6 +262,7 @@ class JudgeServer:
         if fault is not None and fault.html:
             return HTMLResponse("<!doctype html><title>Sign in</title>", status_code=fault.status)
         if fault is not None and fault.status != 200:
+            self.turned_down.set()
             if isinstance(fault.error, str):
                 return PlainTextResponse(fault.error, status_code=fault.status, headers=fault.headers)
             return JSONResponse({"error": fault.error or {}}, status_code=fault.status, headers=fault.headers)
