@@ -198,6 +198,7 @@ class LangsmithApp:
                 self.sent.append((request.method, path, request.state.json))
             answer = handle(request)
         except RefusedError as refused:
+            self.calls["429"] += refused.status == 429
             headers = {"Retry-After": "7"} if refused.status == 429 and self.retry_after else {}
             return JSONResponse(refused.body, status_code=refused.status, headers=headers)
         if len(answer.body) > self.most_bytes:
