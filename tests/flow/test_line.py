@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.flow.rig import START, evaluator, knowing, rig
+from tests.scorer.scripted import ScriptedJudge
 
+from groundwire.connectors import Window
 from groundwire.connectors.testing import make_samples
-from groundwire.jobs.store import counts
-from groundwire.scorer import Failure
+from groundwire.jobs.store import counts, cursors
+from groundwire.scorer import DraftClaim, Failure, GiveUp, Reply
 
 
 async def test_every_trace_is_scored_once_and_its_score_stands_on_the_platform(tmp_path: Path) -> None:
@@ -161,3 +163,22 @@ async def test_a_changed_configuration_leaves_what_is_behind_it_alone(tmp_path: 
         r.evaluators = [evaluator(clock=r.clock, config={"max_total_context": 4000})]
         r.platform.put_all(sample.trace for sample in samples)
         assert (await r.turn()).by_status == {}
+
+
+async def test_a_judge_that_is_lost_stops_its_evaluator_and_no_other(tmp_path: Path) -> None:
+    class Lost(ScriptedJudge):
+        async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:
+            raise GiveUp("judge: the quota is exhausted; add credit")
+
+    samples = list(make_samples(10, invalid=0, hallucinated=0, first_end=START - timedelta(hours=2)))
+    async with rig(tmp_path, [{"name": "fine"}]) as r:
+        r.evaluators.append(evaluator(Lost(), clock=r.clock, name="lost"))
+        r.platform.put_all(sample.trace for sample in samples)
+        await r.store.write(cursors.acquire, "prod", owner="test", now=r.clock(), until=r.clock() + timedelta(hours=1))
+        line = r.line()
+        progress = await line.turn(Window(start=START - timedelta(days=2)))
+        assert progress.by_status == {"scored": 10}
+        assert line.gave_up == {"lost": "judge: the quota is exhausted; add credit"}
+        r.evaluators[1] = evaluator(clock=r.clock, name="lost")
+        r.clock.forward(minutes=11)
+        assert (await r.turn()).by_status == {"scored": 10}

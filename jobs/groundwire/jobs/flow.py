@@ -23,7 +23,7 @@ from groundwire.jobs.admission import Admission, Evaluator, admit, is_complete, 
 from groundwire.jobs.outcome import backoff, facts_of, scores_of
 from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
 from groundwire.jobs.store.work import Item
-from groundwire.scorer import Account, Ledger, Partition, Reservation, RetryLater, Row, SkipThis, Usage
+from groundwire.scorer import Account, GiveUp, Ledger, Partition, Reservation, RetryLater, Row, SkipThis, Usage
 
 __all__ = ["STEPS", "At", "Line", "Progress", "Step", "Watched", "unwatched"]
 
@@ -53,6 +53,8 @@ At = Callable[[Step], None]
 
 CLAIM_FOR = timedelta(seconds=90)
 """How long a claim holds unless it is renewed: what a killed process leaves behind is due again after that."""
+GIVEN_UP_FOR = timedelta(minutes=10)
+"""How long work waits whose judge is lost: until then somebody may have mended the key or the quota."""
 HEARTBEAT = 30.0
 """Seconds between two renewals of what is claimed."""
 
@@ -157,6 +159,8 @@ class Line:
     at: At = unwatched
     seen: Callable[[Progress], None] | None = None
     """Told after every stored batch."""
+    gave_up: dict[str, str] = field(default_factory=dict)
+    """By evaluator: why its judge is lost, in a line that says what to do. The other evaluators go on."""
     _traces: dict[str, Trace] = field(default_factory=dict)
     """The traces of the last two pages, so that judging them needs no fetch."""
     _at_hand: dict[str, Trace] = field(default_factory=dict)
@@ -417,9 +421,14 @@ class Line:
             again = now + timedelta(seconds=max(evaluator.spec.settle, 1.0))
             return self._postponed(item, not_before=again, reason="incomplete", waiting=True)
         try:
-            return await self._scored(item, evaluator, trace, partition)
+            if item.evaluator not in self.gave_up:
+                return await self._scored(item, evaluator, trace, partition)
         except RetryLater as error:  # the state is away for a while
             return self._later(item, evaluator, reason="state_unavailable", after=error.after)
+        except GiveUp as error:
+            self.gave_up[item.evaluator] = str(error)
+            log.error("%s", error, extra={"action": "give_up", "evaluator": item.evaluator})  # noqa: TRY400 - one line
+        return self._postponed(item, not_before=self.clock() + GIVEN_UP_FOR, reason="judge_gave_up")
 
     async def _trace(self, item: Item) -> Trace:
         if (held := self._at_hand.pop(item.work_id, None)) is not None:

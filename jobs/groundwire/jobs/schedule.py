@@ -39,6 +39,8 @@ class Runner:
         self.delivered = Delivered()
         self.stopped: dict[str, str] = {}
         """Sources that gave up, with the line that says what to do."""
+        self.stopped_evaluators: dict[str, str] = {}
+        """Evaluators whose judge is lost, with the line that says what to do; their work waits."""
         self.failed: dict[str, str] = {}
         """Sources whose last poll failed for a while, with the reason."""
         self.by_source: dict[str, list[Evaluator]] = {}
@@ -109,6 +111,7 @@ class Runner:
             line = service.line(source, self.by_source[source], run_id=self.run_id)
             await service.ledger.expire()
             self.total += await line.turn(await self._window(source))
+            self.stopped_evaluators |= line.gave_up
             await self._recovered(source)
         except RetryLater as error:
             self.failed[source] = str(error)

@@ -72,10 +72,16 @@ async def _run(settings: Settings, specs: Sequence[EvaluatorSpec], *, once: bool
             raise
         total = runner.total
         await service.store.write(runs.note, run_id, counts=total.by_status, micro_dollars=total.micro_dollars)
-        await service.store.write(runs.end, run_id, outcome="failed" if runner.stopped else "done", now=service.clock())
+        await service.store.write(
+            runs.end,
+            run_id,
+            outcome="failed" if runner.stopped or runner.stopped_evaluators else "done",
+            now=service.clock(),
+        )
         if once:
             _print_turn(runner, specs)
-        return 1 if runner.stopped or runner.failed or total.by_status.get("error") or runner.delivered.refused else 0
+        broken = runner.stopped or runner.stopped_evaluators or runner.failed
+        return 1 if broken or total.by_status.get("error") or runner.delivered.refused else 0
 
 
 def _print_turn(runner: Runner, specs: Sequence[EvaluatorSpec]) -> None:
@@ -97,7 +103,7 @@ def _print_turn(runner: Runner, specs: Sequence[EvaluatorSpec]) -> None:
                 markup=False,
                 soft_wrap=True,
             )
-    for source, why in runner.stopped.items():
+    for source, why in (runner.stopped | runner.stopped_evaluators).items():
         stderr.print(f"groundwire: {source} stopped: {why}", markup=False, soft_wrap=True)
     for source, why in runner.failed.items():
         stderr.print(f"groundwire: {source}: {why}", markup=False, soft_wrap=True)
