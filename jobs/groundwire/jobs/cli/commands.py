@@ -154,7 +154,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 
 def init(
-    platform: Annotated[str, typer.Argument(help="langfuse or files.")] = "files",
+    platform: Annotated[str, typer.Argument(help="langfuse, langsmith or files.")] = "files",
     out: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("groundwire.toml"),
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     write_status: Annotated[
