@@ -32,7 +32,7 @@ WHERE_FIELDS = (
 class SourceSettings(BaseModel):
     """What stands in a `[sources.NAME]` table beside `platform`. An unknown key is refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 SettingsT = TypeVar("SettingsT", bound=SourceSettings)

@@ -427,7 +427,7 @@ class Line:
             return self._later(item, evaluator, reason="state_unavailable", after=error.after)
         except GiveUp as error:
             self.gave_up[item.evaluator] = str(error)
-            log.error("%s", error, extra={"action": "give_up", "evaluator": item.evaluator})  # noqa: TRY400 - one line
+            log.error("%s", error, extra={"action": "give_up", "evaluator": item.evaluator})
         return self._postponed(item, not_before=self.clock() + GIVEN_UP_FOR, reason="judge_gave_up")
 
     async def _trace(self, item: Item) -> Trace:

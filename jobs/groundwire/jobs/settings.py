@@ -22,7 +22,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 class LogSpec(BaseModel):
     """How groundwire logs; never trace text, never a key."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     format: Annotated[str, Field(pattern="^(console|json)$")] = "console"
     """`console` or `json` (one object a line)."""
@@ -34,7 +34,12 @@ class Settings(BaseSettings):
     """Everything in `groundwire.toml`. `GROUNDWIRE_STATE__URL=…` in the environment overrides `[state] url`."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="GROUNDWIRE_", env_nested_delimiter="__", protected_namespaces=()
+        frozen=True,
+        extra="forbid",
+        env_prefix="GROUNDWIRE_",
+        env_nested_delimiter="__",
+        protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
 
     judges: dict[str, JudgeConfig] = Field(default_factory=dict)

@@ -48,7 +48,7 @@ Strings = Annotated[tuple[str, ...], BeforeValidator(_list)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
 
 
 class Cap(_Strict):
@@ -66,6 +66,17 @@ class Cap(_Strict):
 
 
 Caps = Annotated[tuple[Cap, ...], BeforeValidator(_list)]
+
+
+class SpanWhere(_Strict):
+    """Which model calls of a trace, at span level."""
+
+    name: Strings = ()
+    """The span's name."""
+    model: Strings = ()
+    """The model that was called."""
+    has_error: bool | None = None
+    """Whether the call failed."""
 
 
 class Where(_Strict):
@@ -95,7 +106,7 @@ class Where(_Strict):
     """Most duration of the trace."""
     has_error: bool | None = None
     """Whether any span failed."""
-    span: "SpanWhere | None" = None
+    span: SpanWhere | None = None
     """At span level, which of the trace's model calls."""
 
     @property
@@ -104,17 +115,6 @@ class Where(_Strict):
         names = [name for name in sorted(self.model_fields_set) if getattr(self, name) not in ((), None, {})]
         plain = [name for name in names if name not in ("metadata", "span")]
         return (*plain, *(f"metadata.{key}" for key in sorted(self.metadata)))
-
-
-class SpanWhere(_Strict):
-    """Which model calls of a trace, at span level."""
-
-    name: Strings = ()
-    """The span's name."""
-    model: Strings = ()
-    """The model that was called."""
-    has_error: bool | None = None
-    """Whether the call failed."""
 
 
 class Stratum(_Strict):
@@ -208,7 +208,7 @@ class EvaluatorSpec(_Strict):
 class SourceSpec(BaseModel):
     """A project on a platform; beside `platform` stand the connector's own settings."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
     platform: str
     """langfuse, files, … or the dotted path of a connector (`package.module:name`)."""

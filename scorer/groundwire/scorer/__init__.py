@@ -18,7 +18,13 @@ from groundwire.scorer.judge import (
     UnsupportedSpan,
     Verdict,
 )
-from groundwire.scorer.judges.config import JudgeConfig, LLMJudgeConfig, OfflineJudgeConfig, read_judge_config
+from groundwire.scorer.judges.config import (
+    DecisionJudgeConfig,
+    JudgeConfig,
+    LLMJudgeConfig,
+    OfflineJudgeConfig,
+    read_judge_config,
+)
 from groundwire.scorer.judges.estimates import Estimate
 from groundwire.scorer.judges.llm import LLMJudge
 from groundwire.scorer.judges.offline import OfflineJudge
@@ -66,6 +72,7 @@ __all__ = [
     "Claim",
     "ConfigError",
     "Coverage",
+    "DecisionJudgeConfig",
     "Dimensions",
     "Direction",
     "DraftClaim",

@@ -43,7 +43,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 
 class _Config(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
 
 
 class PriceConfig(_Config):
@@ -67,6 +67,7 @@ class OfflineJudgeConfig(_Config):
     """The offline rules: no network, no key, free."""
 
     kind: Literal["offline"] = "offline"
+    """The offline rules."""
 
 
 class _EndpointConfig(_Config):
@@ -74,7 +75,9 @@ class _EndpointConfig(_Config):
 
     model: Text
     api_key: SecretStr | None = None
+    """The endpoint's key; of an LLM judge `OPENAI_API_KEY` unless given."""
     base_url: Text | None = None
+    """The endpoint's address; OpenAI's unless given."""
     headers: Mapping[str, SecretStr] = Field(default_factory=dict)
     """Sent with every call beside the key."""
     ca_bundle: Path | None = None
@@ -118,9 +121,11 @@ class LLMJudgeConfig(_EndpointConfig):
     """A language model behind an OpenAI-compatible endpoint."""
 
     kind: Literal["llm"] = "llm"
+    """A language model."""
     api: Literal["chat", "responses"] = "chat"
     """Chat completions, or OpenAI's Responses API."""
     azure: AzureConfig | None = None
+    """An Azure OpenAI resource: `{ api_version = "…", deployment = "…" }`."""
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     """None sends none; models known to refuse one get none."""
     reasoning_effort: Text | None = None
@@ -148,6 +153,7 @@ class DecisionJudgeConfig(_EndpointConfig):
     """A System One decision model: it answers typed questions with probabilities and writes no text."""
 
     kind: Literal["decision"] = "decision"
+    """A decision model."""
     base_url: Text
     timeout_seconds: float = Field(default=10.0, gt=0)
 

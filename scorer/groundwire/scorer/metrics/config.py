@@ -74,13 +74,14 @@ class HallucinationConfig(BaseModel):
 class KindRule(BaseModel):
     """Re-kinds the spans that match: `{name = "kb_search", to = "TOOL"}` or `{kind = "RETRIEVER", to = "TOOL"}`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: Name | None = None
     """The span's exact name."""
     kind: SpanKind | None = None
     """The span's kind as it was read."""
     to: SpanKind
+    """The kind it takes."""
 
     @model_validator(mode="after")
     def _matches_something(self) -> "KindRule":
@@ -92,10 +93,12 @@ class KindRule(BaseModel):
 class RootRule(BaseModel):
     """Picks the subtree to judge: the first span, in time order, that matches becomes the root."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: Name | None = None
+    """The span's exact name."""
     kind: SpanKind | None = None
+    """The span's kind."""
 
     @model_validator(mode="after")
     def _matches_something(self) -> "RootRule":
@@ -107,7 +110,7 @@ class RootRule(BaseModel):
 class HallucinationSettings(BaseModel):
     """What an evaluator can set beside `HallucinationConfig`; all of it is part of the fingerprint."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     given: tuple[Given, ...] = ("user", "provided")
     """Which of U (what the user said) and S (system prompt, provided content) is citable; `[]` is the strict way."""
