@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
+from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -356,9 +357,14 @@ class ConnectorContract:
             assert not any(secret in text for text in texts), "a secret is shown"
 
 
+_FIRST_ENDS: "WeakKeyDictionary[ContractPlatform, datetime]" = WeakKeyDictionary()
+
+
 def _first_end(platform: ContractPlatform) -> datetime:
-    """Five minutes ago: settled, and not long enough ago to be forgotten."""
-    return platform.now().replace(microsecond=0) - timedelta(seconds=300)
+    """Five minutes before the test began: settled, not long enough ago to be forgotten, and the same all through it."""
+    if platform not in _FIRST_ENDS:
+        _FIRST_ENDS[platform] = platform.now().replace(microsecond=0) - timedelta(seconds=300)
+    return _FIRST_ENDS[platform]
 
 
 def _put(platform: ContractPlatform, count: int, *, first: int = 0, apart: float = 1.0) -> dict[str, Trace]:
