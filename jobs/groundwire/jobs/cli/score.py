@@ -27,6 +27,7 @@ from groundwire.scorer import (
     HallucinationMetric,
     HallucinationSettings,
     Judge,
+    LLMJudge,
     MemoryCache,
     MemoryLedger,
     Partition,
@@ -84,7 +85,21 @@ def run_score(options: ScoreOptions) -> int:
     )
     if options.dry_run:
         return _dry_run(partitions, metric)
-    return asyncio.run(_score(partitions, metric, options))
+    return asyncio.run(_judged(partitions, metric, options))
+
+
+async def _judged(
+    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, options: ScoreOptions
+) -> int:
+    """Score, with a judge that was probed before the first trace and is closed after the last."""
+    judge = metric.judge
+    if not isinstance(judge, LLMJudge):
+        return await _score(partitions, metric, options)
+    try:
+        await judge.probe()
+        return await _score(partitions, metric, options)
+    finally:
+        await judge.close()
 
 
 def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric) -> int:
@@ -170,6 +185,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
         config=config,
         settings=settings,
         max_concurrency=options.concurrency,
+        keep_prompts=options.prompts,
     )
 
 

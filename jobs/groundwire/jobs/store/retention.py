@@ -21,7 +21,7 @@ def without_text(row: Row) -> Row:
         update={
             "explanation": "",
             "claims": tuple(_claim_without_text(claim) for claim in row.claims),
-            "judge": {name: value for name, value in row.judge.items() if name != "notes"},
+            "judge": {name: value for name, value in row.judge.items() if name not in ("notes", "replies")},
         }
     )
 

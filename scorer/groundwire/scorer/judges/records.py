@@ -9,7 +9,7 @@ from groundwire.scorer.claims import Check
 from groundwire.scorer.judges.leaves import Leaf
 from groundwire.scorer.judges.windows import words
 
-__all__ = ["member_of", "misnamed", "misplaced", "total_of"]
+__all__ = ["member_of", "misnamed", "misplaced", "named", "total_of"]
 
 _TOTAL = re.compile(
     r"(?i)\b(?:totals?|sum|altogether|overall|combined|insgesamt|gesamt\w*|summe|en total|"
@@ -73,6 +73,21 @@ def misplaced(checks: Sequence[Check], leaves: Sequence[Leaf]) -> tuple[Check, L
         if rival is not None:
             return check, rival
     return None
+
+
+def named(checks: Sequence[Check], claim: str, leaves: Sequence[Leaf]) -> Leaf | None:
+    """The member whose value is a name that was found, and of whose name the claim speaks: `carrier` in "X carries it".
+
+    Only where every name of the claim was found.
+    """
+    names = [check for check in checks if check.check == "name"]
+    if any(check.outcome != "found" for check in names):
+        return None
+    said = frozenset(words(claim))
+    values = {check.text.casefold() for check in names}
+    return next(
+        (leaf for leaf in leaves if leaf.is_string and leaf.text.casefold() in values and _alike(leaf, said)), None
+    )
 
 
 _NAMES = frozenset({"name", "title", "label", "display_name", "full_name"})

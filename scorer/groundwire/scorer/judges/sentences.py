@@ -23,6 +23,8 @@ _ORDINAL = re.compile(r"(?:^|\s)\d{1,3}\.\s*$")
 _CJK_END = re.compile(r"[。！？；｡]+[」』”’）)\]]*")
 _CJK_QUOTE_GOES_ON = re.compile(r"^\s*(?:と|って|との|という|、|，)")
 _FALLBACK = re.compile(r".+?(?:[.!?…]+[\"'”’)\]*]*(?=\s)|$)\s*", re.DOTALL)
+_AFTER_UNIT = re.compile(r"\d\s?(?:kg|g|mg|km|m|cm|mm|l|ml|h|min|s|GB|MB|kWh|°C)\.\s+(?=[A-ZÀ-ÞА-Я¿¡])")
+"""The end of a sentence that closes with a measure: elsewhere `kg.` is an abbreviation."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MONTH_START = re.compile(
     r"(?i)^(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|ene|abr|ago|dic|janv|f[ée]v|avr|juin|"
@@ -65,6 +67,7 @@ def _pieces(text: str, language: str) -> list[int]:
     ends.update(match.end() for match in _CJK_END.finditer(text))
     ends.update(match.end() for match in re.finditer(r"\n+", text))
     ends.update(match.end() for match in re.finditer(r"[!?][\"'”’)*_]*\s+(?=[^\W\da-zß-ÿ])", text))
+    ends.update(match.end() for match in _AFTER_UNIT.finditer(text))
     ends.discard(0)
     ends.add(len(text))
     return sorted(ends)

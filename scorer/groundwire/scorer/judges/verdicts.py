@@ -11,7 +11,7 @@ from groundwire.scorer.judges.bench import Bench, cite, cite_check, cite_leaf, c
 from groundwire.scorer.judges.categories import Category, category
 from groundwire.scorer.judges.features import Alignment, align, vector
 from groundwire.scorer.judges.languages import guess
-from groundwire.scorer.judges.records import member_of, misnamed, misplaced, total_of
+from groundwire.scorer.judges.records import member_of, misnamed, misplaced, named, total_of
 from groundwire.scorer.judges.windows import negated
 
 __all__ = ["LEXICAL", "judge_claim"]
@@ -58,7 +58,19 @@ def judge_claim(draft: DraftClaim, bench: Bench, *, language: str) -> Claim:
     if len(draft.text) > _LONGEST:
         return Claim(text=draft.text, start=draft.start, end=draft.end, reason="undecided", probability=_EVEN)
     finding = _measure(draft, bench, language)
-    for rule in (_contradicted, _undone, _otherwise, _misplaced, _misnamed, _missing, _found, _done, _agrees, _aligned):
+    for rule in (
+        _contradicted,
+        _undone,
+        _otherwise,
+        _misplaced,
+        _misnamed,
+        _missing,
+        _found,
+        _done,
+        _agrees,
+        _named,
+        _aligned,
+    ):
         claim = rule(finding, bench)
         if claim is not None:
             return claim
@@ -228,6 +240,13 @@ def _agrees(finding: _Finding, bench: Bench) -> Claim | None:  # noqa: ARG001 - 
     if said is None:
         return None
     return _supported(finding, f"{said.said!r} agrees with {said.leaf.quote}", 0.15, cite_leaf(said.leaf))
+
+
+def _named(finding: _Finding, bench: Bench) -> Claim | None:
+    leaf = named(finding.checks, finding.draft.text, bench.leaves)
+    if leaf is None or finding.comparable or negated(finding.draft.text):
+        return None
+    return _supported(finding, f"{leaf.text!r} agrees with {leaf.quote}", 0.25, cite_leaf(leaf))
 
 
 def _aligned(finding: _Finding, bench: Bench) -> Claim | None:

@@ -124,9 +124,14 @@ class HallucinationMetric:
         config: HallucinationConfig | None = None,
         settings: HallucinationSettings | None = None,
         max_concurrency: int | None = None,
+        keep_prompts: bool = False,
         clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
-        """`max_concurrency` partitions are under way at once (the manifest's 8 unless given)."""
+        """`max_concurrency` partitions are under way at once (the manifest's 8 unless given).
+
+        With `keep_prompts` a row holds the judge's prompts beside its replies, for `groundwire explain`.
+        """
+        self._keep_prompts = keep_prompts
         self.judge = judge
         self.config = config or HallucinationConfig()
         self.settings = settings or HallucinationSettings()
@@ -430,7 +435,11 @@ class HallucinationMetric:
         if tally.notes:
             judge["notes"] = dict(tally.notes)
         if tally.exchanges:
-            judge["replies"] = [{"question": item.question, "reply": item.reply} for item in tally.exchanges]
+            judge["replies"] = [
+                {"question": item.question, "reply": item.reply}
+                | ({"prompt": item.prompt} if self._keep_prompts else {})
+                for item in tally.exchanges
+            ]
         return Row(
             row_id="row_" + hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:20],
             partition_id=partition.partition_id,
