@@ -54,7 +54,7 @@ def test_python_blocks_run(where: str, code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("where", "text"), blocks("toml"))
 def test_toml_blocks_load(where: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "groundwire.toml").write_text(text, encoding="utf-8")
-    assert load_settings(tmp_path / "groundwire.toml", environment=KEYS)
+    assert load_settings(tmp_path / "groundwire.toml", environment=KEYS).state.url
 
 
 def test_commands_in_the_docs_exist() -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from tests.scorer.scripted import ScriptedJudge
 
@@ -25,7 +26,7 @@ class PaidJudge(ScriptedJudge):
     """Where the fake provider notes every call it was paid for, a line each."""
     account: Account = field(default_factory=Account)
 
-    def bound(self, account: Account) -> "PaidJudge":
+    def bound(self, account: Account) -> Self:
         return replace(self, account=account)
 
     async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:

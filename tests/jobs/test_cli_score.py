@@ -42,7 +42,7 @@ def completion(answer: str, response: Any) -> dict[str, Any]:
     shown = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "name": "kpi", "response": response}]}
     said = {"role": "assistant", "parts": [{"type": "text", "content": answer}]}
     times = {"start_time": "2026-11-30T10:00:00Z", "end_time": "2026-11-30T10:00:01Z"}
-    llm = {"span_id": "l", "trace_id": "t", "kind": "LLM", "name": "chat", **times}
+    llm: dict[str, Any] = {"span_id": "l", "trace_id": "t", "kind": "LLM", "name": "chat", **times}
     llm |= {"input_messages": [shown], "output_messages": [said]}
     return {"partition_type": "span", "partition_id": "t:l", "trace_id": "t", "target_span_id": "l", "spans": [llm]}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from groundwire.scorer.claims import Claim, DraftClaim, locate
 from groundwire.scorer.evidence import View
@@ -39,7 +40,7 @@ class ScriptedJudge:
     def version(self) -> JudgeVersion:
         return JudgeVersion(kind="llm", model="scripted")
 
-    def bound(self, account: Account) -> "ScriptedJudge":
+    def bound(self, account: Account) -> Self:
         self.accounts.append(account)
         return self
 
