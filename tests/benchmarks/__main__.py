@@ -13,6 +13,7 @@ def main() -> None:
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
         sys.exit(f"no benchmark is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")
+    del sys.argv[1:]  # the names are ours: a benchmark reads its own arguments when it is run alone
     for name in chosen:
         print(f"\n== {name}", flush=True)
         importlib.import_module(f"tests.benchmarks.bench_{name}").main()
