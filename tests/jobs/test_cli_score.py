@@ -170,3 +170,15 @@ def test_what_public_conversations_come_to(tmp_path: Path) -> None:
     statuses = [row["status"] for row in rows]
     assert statuses.count("scored") >= 30
     assert "error" not in statuses
+
+
+def test_the_files_judge_table_gives_what_the_options_leave_open(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(json.dumps(trace("It weighs 2.4 kg.", ORDER)), encoding="utf-8")
+    config = tmp_path / "metric.toml"
+    config.write_text('[judge]\napi_key = "made-up"\nprice = { input = 1.0, output = 2.0 }\n', encoding="utf-8")
+    options = ["--judge", "llm", "--model", "house-model", "--max-usd", "1", "--config", str(config), "--dry-run"]
+    result = CliRunner().invoke(app, ["score", str(path), *options])
+    assert result.exit_code == 0, result.exception
+    assert "2 judge calls" in result.stdout
+    assert "at most $" in result.stdout

@@ -11,7 +11,8 @@ Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of tr
 Level = Annotated[str, typer.Option("--level", help="What is scored: span or trace.")]
 Metric = Annotated[str, typer.Option("--metric", help="The metric; `groundwire manifest` lists them.")]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="A TOML or JSON file with the metric's [config] and settings.")
+    Path | None,
+    typer.Option("--config", help="A TOML or JSON file with the metric's [config], a [judge] and settings."),
 ]
 FileFormat = Annotated[
     str | None, typer.Option("--format", help="How the files are written; without it they are recognised by content.")

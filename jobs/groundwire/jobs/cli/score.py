@@ -161,6 +161,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
     What nobody sets is as `groundwire init` would write it: `relevant` evidence with `recheck`.
     """
     data = _read_config(options.config)
+    table = data.pop("judge", {})
     try:
         config = HallucinationConfig.model_validate(
             {
@@ -181,7 +182,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
     except ValidationError as error:
         raise ConfigError(f"{options.config or 'options'}: {one_line(error, HallucinationSettings)}") from None
     return HallucinationMetric(
-        judge=_judge(options, config, settings, ledger),
+        judge=_judge(options, table, config, settings, ledger),
         config=config,
         settings=settings,
         max_concurrency=options.concurrency,
@@ -190,12 +191,17 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
 
 
 def _judge(
-    options: ScoreOptions, config: HallucinationConfig, settings: HallucinationSettings, ledger: MemoryLedger
+    options: ScoreOptions,
+    table: dict[str, Any],
+    config: HallucinationConfig,
+    settings: HallucinationSettings,
+    ledger: MemoryLedger,
 ) -> Judge:
+    """The judge that the options name; what they leave open is as the file's [judge] table says."""
     given = {"kind": options.judge, "model": options.model, "base_url": options.base_url}
-    data = {name: value for name, value in given.items() if value is not None}
+    data = {**table, **{name: value for name, value in given.items() if value is not None}}
     if options.judge == "llm":
-        data |= api_key()
+        data = {**api_key(), **data}
     judge = read_judge_config(data if options.judge != "offline" else {"kind": "offline"}, where="--judge")
     if options.max_usd is not None:
         require_price(judge)
@@ -212,8 +218,8 @@ def _read_config(path: Path | None) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror or 'cannot be read'}; name a TOML or JSON file") from None
     except (ValueError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
-    if not isinstance(data, dict) or not isinstance(data.get("config", {}), dict):
-        raise ConfigError(f"{path}: expected a table with [config] and the settings beside it")
+    if not isinstance(data, dict) or not all(isinstance(data.get(name, {}), dict) for name in ("config", "judge")):
+        raise ConfigError(f"{path}: expected a table with [config], [judge] and the settings beside them")
     return data
 
 
