@@ -10,11 +10,11 @@ from groundwire.connectors.base import Wanted
 from groundwire.connectors.cursor import Mark, Progress
 from groundwire.connectors.formats.langfuse import rows_of
 from groundwire.connectors.formats.spans import moment, nonempty
+from groundwire.connectors.given import Given
 from groundwire.connectors.http import Answer
 from groundwire.connectors.langfuse.generation import Server, is_missing_route
 from groundwire.connectors.langfuse.groups import by_trace
 from groundwire.connectors.langfuse.mapping import trace_of
-from groundwire.connectors.langfuse.reading import Given
 from groundwire.connectors.langfuse.rows import Row, stamp
 from groundwire.connectors.langfuse.wire import Wire, iso
 from groundwire.connectors.trace import Trace

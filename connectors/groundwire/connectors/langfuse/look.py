@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from groundwire.connectors.base import Page, Wanted, Window
 from groundwire.connectors.cursor import Progress
+from groundwire.connectors.given import Given
 from groundwire.connectors.langfuse.place import Place
-from groundwire.connectors.langfuse.reading import Bodies, Given, Past, Recent, Slices
+from groundwire.connectors.langfuse.reading import Bodies, Past, Recent, Slices
 from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.connectors.langfuse.sweep import Sweep
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pydantic import JsonValue
 
 from groundwire.connectors.base import Finding, Origin, Page, Wanted, Window
+from groundwire.connectors.given import not_found
 from groundwire.connectors.langfuse.check import findings
 from groundwire.connectors.langfuse.generation import Server
 from groundwire.connectors.langfuse.groups import by_trace, lacks_rows
@@ -19,13 +20,11 @@ from groundwire.connectors.langfuse.rows import Rows
 from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.connectors.langfuse.wire import Wire
 from groundwire.connectors.trace import Trace
-from groundwire.scorer import RetryLater, SkipThis
+from groundwire.scorer import SkipThis
 
 __all__ = ["LangfuseSource"]
 
 _HOUR = timedelta(hours=1)
-_GONE_AFTER = timedelta(minutes=30)
-"""A trace that can't be found so long after its end is gone; servers show rows at most 15 minutes late."""
 
 
 class LangfuseSource:
@@ -80,10 +79,7 @@ class LangfuseSource:
             if trace is None:
                 raise SkipThis(f"trace {origin.trace_id} has no observation that can be read")
             return trace
-        ended = origin.end_time or origin.start_time
-        if ended is not None and now - ended > _GONE_AFTER:
-            raise SkipThis(f"trace {origin.trace_id} is gone from Langfuse")
-        raise RetryLater(f"trace {origin.trace_id} can't be found yet", after=15)
+        raise not_found(origin, platform="Langfuse", now=now)
 
     async def fetch_session(self, session_id: str) -> tuple[Trace, ...]:
         """The traces of a session as they stand now, in time order; none where there is no such session.

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from groundwire.connectors.base import Wanted
 from groundwire.connectors.cursor import Mark, Progress
+from groundwire.connectors.given import Given
 from groundwire.connectors.langfuse.groups import Group, by_trace, lacks_rows, reach
 from groundwire.connectors.langfuse.mapping import problems_of, trace_of
 from groundwire.connectors.langfuse.rows import Row, Rows
-from groundwire.connectors.trace import Trace
 
-__all__ = ["Bodies", "Given", "Past", "Recent", "Slices"]
+__all__ = ["Bodies", "Past", "Recent", "Slices"]
 
 _AFTER = timedelta(seconds=60)
 """How long after a trace's end its last rows may begin and still be read with it; later ones are a sweep's."""
@@ -20,20 +20,6 @@ _AN_HOUR = timedelta(hours=1)
 _TICK = timedelta(milliseconds=1)
 _PAGES_A_CHUNK = 5
 """Requests that one stretch of bodies is meant to take: what is held in memory, against what half-full pages cost."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """One trace that was looked at."""
-
-    trace_id: str
-    at: datetime
-    """Where it stands in time."""
-    mark: Mark | None
-    """None for a trace without a root, which has its own position."""
-    trace: Trace | None
-    """None where nobody wants it, or where it was given before as it is."""
-    problems: tuple[str, ...] = ()
 
 
 class Bodies:

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from groundwire.connectors.base import Wanted
 from groundwire.connectors.cursor import Progress
+from groundwire.connectors.given import Given
 from groundwire.connectors.langfuse.groups import Group, by_trace, is_late
-from groundwire.connectors.langfuse.reading import Bodies, Given, Slices
+from groundwire.connectors.langfuse.reading import Bodies, Slices
 
 __all__ = ["Sweep"]
 

@@ -2,37 +2,22 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from groundwire.connectors.base import Wanted
 from groundwire.connectors.cursor import Mark
+from groundwire.connectors.given import Given
 from groundwire.connectors.langsmith.groups import Covered, Group, read_singly
 from groundwire.connectors.langsmith.mapping import problems_of, trace_of
 from groundwire.connectors.langsmith.payloads import Payloads
 from groundwire.connectors.langsmith.runs import Run, Runs
 from groundwire.connectors.langsmith.server import Project
-from groundwire.connectors.trace import Trace
 
-__all__ = ["AFTER", "Bodies", "Given"]
+__all__ = ["AFTER", "Bodies"]
 
 AFTER = timedelta(seconds=60)
 """How long after its root's end a trace's last runs may begin and still be read with it; later ones are a sweep's."""
 _AN_HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """One trace that was looked at."""
-
-    trace_id: str
-    at: datetime
-    """Where it stands in time: its root's end, or its start while it is pending."""
-    mark: Mark | None
-    """None for a trace whose root is pending, which has its own position."""
-    trace: Trace | None
-    """None where nobody wants it."""
-    problems: tuple[str, ...] = ()
 
 
 class Bodies:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from groundwire.connectors.base import Page, Wanted, Window
-from groundwire.connectors.langsmith.bodies import AFTER, Bodies, Given
+from groundwire.connectors.given import Given
+from groundwire.connectors.langsmith.bodies import AFTER, Bodies
 from groundwire.connectors.langsmith.groups import Covered, Group
 from groundwire.connectors.langsmith.place import Place
 from groundwire.connectors.langsmith.settings import LangsmithSettings

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pydantic import JsonValue
 
 from groundwire.connectors.base import Finding, Origin, Page, Wanted, Window
+from groundwire.connectors.given import not_found
 from groundwire.connectors.langsmith.bodies import Bodies
 from groundwire.connectors.langsmith.check import findings
 from groundwire.connectors.langsmith.look import Look
@@ -17,13 +18,11 @@ from groundwire.connectors.langsmith.server import Server
 from groundwire.connectors.langsmith.settings import LangsmithSettings
 from groundwire.connectors.langsmith.wire import Wire
 from groundwire.connectors.trace import Trace
-from groundwire.scorer import RetryLater, SkipThis
+from groundwire.scorer import SkipThis
 
 __all__ = ["LangsmithSource"]
 
 _AN_HOUR = timedelta(hours=1)
-_GONE_AFTER = timedelta(minutes=30)
-"""A trace that can't be found so long after its end is gone."""
 
 
 class LangsmithSource:
@@ -87,10 +86,7 @@ class LangsmithSource:
             if trace is None:
                 raise SkipThis(f"trace {origin.trace_id} has no run that can be read")
             return trace
-        ended = origin.end_time or origin.start_time
-        if ended is not None and now - ended > _GONE_AFTER:
-            raise SkipThis(f"trace {origin.trace_id} is gone from LangSmith")
-        raise RetryLater(f"trace {origin.trace_id} can't be found yet", after=15)
+        raise not_found(origin, platform="LangSmith", now=now)
 
     async def fetch_session(self, session_id: str) -> tuple[Trace, ...]:
         """The traces of a thread as they stand now, in time order; none where there is no such thread.
