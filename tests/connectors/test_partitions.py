@@ -1,6 +1,6 @@
 """Traces cut into partitions: which spans, which evidence, and nothing twice."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,16 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.connectors import Trace, cut, cut_session, find_messages
-from groundwire.scorer import Message, Span, SpanKind, TextPart, ToolCallPart, ToolCallResponsePart
+from groundwire.scorer import (
+    KindRule,
+    Message,
+    RootRule,
+    Span,
+    SpanKind,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    rekind,
+)
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Rule:
-    name: str | None = None
-    kind: SpanKind | None = None
-    to: SpanKind = "TOOL"
 
 
 def span(span_id: str, kind: SpanKind, second: int = 0, parent: str | None = "root", **more: Any) -> Span:
@@ -170,11 +173,23 @@ def test_kinds_re_kind_by_name_or_kind_and_the_first_rule_wins() -> None:
         span("x", "UNKNOWN", 2, name="call_model"),
         span("y", "UNKNOWN", 3, name="other"),
     )
-    rules = (Rule(name="call_model", to="LLM"), Rule(kind="RETRIEVER"), Rule(kind="UNKNOWN", to="CHAIN"))
+    rules = (
+        KindRule(name="call_model", to="LLM"),
+        KindRule(kind="RETRIEVER", to="TOOL"),
+        KindRule(kind="UNKNOWN", to="CHAIN"),
+    )
     (partition,) = cut(whole, "trace", kinds=rules)
     assert [one.kind for one in partition.spans] == ["AGENT", "TOOL", "LLM", "CHAIN"]
     assert [one.target_span_id for one in cut(whole, "span", kinds=rules)] == ["x"]
     assert [one.kind for one in whole.spans] == ["AGENT", "RETRIEVER", "UNKNOWN", "UNKNOWN"]
+
+
+def test_spans_re_kinded_twice_are_as_re_kinded_once() -> None:
+    whole = trace(span("root", "CHAIN", parent=None), span("x", "AGENT", 1))
+    rules = (KindRule(kind="CHAIN", to="AGENT"), KindRule(kind="AGENT", to="TOOL"))
+    once = rekind(whole.spans, rules)
+    assert [one.kind for one in once] == ["AGENT", "TOOL"]
+    assert rekind(once, rules) == once
 
 
 def test_root_picks_a_subtree() -> None:
@@ -184,20 +199,20 @@ def test_root_picks_a_subtree() -> None:
         span("llm", "LLM", 2, parent="sub", input_messages=history(("c1", "Hotel A"))),
         span("other", "LLM", 3),
     )
-    (partition,) = cut(whole, "trace", root=Rule(name="hotel"))
+    (partition,) = cut(whole, "trace", root=RootRule(name="hotel"))
     assert [(one.span_id, one.parent_id) for one in partition.spans] == [
         ("sub", None),
         ("llm", "sub"),
         ("llm:tool-0001", "llm"),
     ]
-    assert [one.target_span_id for one in cut(whole, "span", root=Rule(kind="AGENT", name="hotel"))] == ["llm"]
-    (untouched,) = cut(whole, "trace", root=Rule(name="absent"))
+    assert [one.target_span_id for one in cut(whole, "span", root=RootRule(kind="AGENT", name="hotel"))] == ["llm"]
+    (untouched,) = cut(whole, "trace", root=RootRule(name="absent"))
     assert len(untouched.spans) == 5  # the metric says that no span matches
 
 
 def test_a_cycle_of_parents_ends() -> None:
     whole = trace(span("a", "AGENT", parent="b"), span("b", "LLM", 1, parent="a"))
-    assert {one.span_id for one in cut(whole, "trace", root=Rule(name=""))[0].spans} == {"a", "b"}
+    assert {one.span_id for one in cut(whole, "trace", root=RootRule(name="a"))[0].spans} == {"a", "b"}
     assert whole.root is not None
 
 

@@ -1,11 +1,11 @@
-"""The manifest has every field of the specification, and the configuration is the specification's."""
+"""The manifest has every field, and the configuration is the one that the metric is specified with."""
 
 import pytest
 import yaml
 
 from groundwire.scorer import ConfigError, HallucinationConfig, load_metric_manifest, manifest_names
 
-# name: (type, default, title, role), from the metric's specification (document 000)
+# name: (type, default, title, role), as the metric is specified
 SPECIFIED = {
     "concurrency_limit": ("integer", 10, "Concurrency Limit", "operational"),
     "judge_temperature": ("number", 0.0, "Judge Temperature", None),

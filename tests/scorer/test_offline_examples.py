@@ -1,4 +1,4 @@
-"""The specification's worked examples and paraphrases of them: other figures, orders, formats and languages."""
+"""The metric's worked examples and paraphrases of them: other figures, orders, formats and languages."""
 
 import json
 from typing import Any

@@ -5,7 +5,7 @@ from groundwire.connectors.connector import WHERE_FIELDS, Connector, SourceSetti
 from groundwire.connectors.cursor import Mark, Progress, ended_at
 from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
 from groundwire.connectors.messages import find_messages, read_messages
-from groundwire.connectors.partitions import KindRule, SpanRule, cut, cut_session
+from groundwire.connectors.partitions import cut, cut_session
 from groundwire.connectors.registry import connector_names, load_connector
 from groundwire.connectors.score import Delivery, DeliveryState, Score, Target
 from groundwire.connectors.trace import Level, Trace
@@ -19,7 +19,6 @@ __all__ = [
     "Finding",
     "Format",
     "Hook",
-    "KindRule",
     "Level",
     "Mark",
     "Origin",
@@ -31,7 +30,6 @@ __all__ = [
     "Sink",
     "Source",
     "SourceSettings",
-    "SpanRule",
     "Target",
     "Trace",
     "Wanted",

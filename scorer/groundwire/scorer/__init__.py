@@ -36,10 +36,9 @@ from groundwire.scorer.metrics.config import (
     Given,
     HallucinationConfig,
     HallucinationSettings,
-    KindRule,
-    RootRule,
 )
 from groundwire.scorer.metrics.hallucination import HallucinationMetric, Material, get_trace_metric
+from groundwire.scorer.naming import KindRule, RootRule, SpanRule, rekind
 from groundwire.scorer.partition import (
     BlobPart,
     Message,
@@ -117,6 +116,7 @@ __all__ = [
     "SkipThis",
     "Span",
     "SpanKind",
+    "SpanRule",
     "SpanStatus",
     "Status",
     "TextPart",
@@ -141,6 +141,7 @@ __all__ = [
     "package_version",
     "place_quote",
     "read_judge_config",
+    "rekind",
     "require_price",
     "write_comment",
 ]

@@ -23,7 +23,7 @@ __all__ = [
 
 Label = Literal["supported", "inferred", "model_knowledge", "hallucinated"]
 ClaimKind = Literal["fact", "self_reference", "confirmation", "next_step", "filler"]
-"""Only `fact` is judged; the others are dropped before labelling (spec document 000)."""
+"""Only `fact` is judged; the others are dropped before labelling."""
 CheckOutcome = Literal["found", "derived", "contradicted", "not_found"]
 """`derived`: a total or difference of amounts in the evidence. `contradicted`: the evidence has another value there."""
 

@@ -134,7 +134,7 @@ class Coverage(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The truncation limits of a view, in characters; they define the score (spec document 000)."""
+    """The truncation limits of a view, in characters; they define the score."""
 
     response: int = 2_000
     """Most kept of one block's text."""
@@ -186,7 +186,7 @@ def mark(gone: int) -> str:
 
 
 def fit(blocks: Iterable[Block], limits: Limits, *, media: int = 0) -> View:
-    """Show the head of each block within the limits (the specification's truncation, policy `head`)."""
+    """Show the head of each block within the limits (policy `head`)."""
     ordered = tuple(blocks)
     shown: dict[str, Shown] = {}
     tools = [block for block in ordered if block.kind == "tool"]

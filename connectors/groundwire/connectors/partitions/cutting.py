@@ -2,44 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from groundwire.connectors.partitions.shown_tools import with_shown_tools
 from groundwire.connectors.trace import Trace
 from groundwire.scorer import (
+    KindRule,
     Message,
     Partition,
     PartitionType,
+    RootRule,
     Span,
-    SpanKind,
     TextPart,
     Turn,
+    rekind,
 )
 
-__all__ = ["KindRule", "SpanRule", "cut", "cut_session", "rekinded", "subtree"]
-
-
-class SpanRule(Protocol):
-    """Names spans by exact name or kind; what is None matches every span."""
-
-    @property
-    def name(self) -> str | None:
-        """The span's exact name."""
-        ...
-
-    @property
-    def kind(self) -> SpanKind | None:
-        """The span's kind."""
-        ...
-
-
-class KindRule(SpanRule, Protocol):
-    """Gives the spans it names another kind."""
-
-    @property
-    def to(self) -> SpanKind:
-        """The kind they take."""
-        ...
+__all__ = ["cut", "cut_session", "subtree"]
 
 
 def cut(
@@ -47,7 +26,7 @@ def cut(
     level: PartitionType,
     *,
     kinds: Sequence[KindRule] = (),
-    root: SpanRule | None = None,
+    root: RootRule | None = None,
     each_turn: bool = False,
 ) -> tuple[Partition, ...]:
     """The partitions of one trace.
@@ -58,7 +37,7 @@ def cut(
     turn. `kinds` is applied first; the first rule that matches a span wins. With `each_turn` a bare conversation
     becomes one span partition for each assistant text at level `span`; other traces have a span for each already.
     """
-    spans = rekinded(trace.spans, kinds)
+    spans: Sequence[Span] = rekind(trace.spans, kinds)
     match level:
         case "span":
             if root is not None:
@@ -96,7 +75,7 @@ def cut_session(traces: Iterable[Trace], *, kinds: Sequence[KindRule] = ()) -> P
         raise ValueError("a session needs at least one trace with a span")
     spans: list[Span] = []
     turns: list[Turn] = []
-    shown = with_shown_tools([span for trace in ordered for span in rekinded(trace.spans, kinds)])
+    shown = with_shown_tools([span for trace in ordered for span in rekind(trace.spans, kinds)])
     for trace in ordered:
         turns.append(Turn(trace_id=trace.trace_id, start=len(spans)))
         spans += [span for span in shown if span.trace_id == trace.trace_id]
@@ -134,22 +113,9 @@ def _attributes(flags: Iterable[str]) -> dict[str, Any]:
     return {"groundwire.flags": unique} if unique else {}
 
 
-def _matches(span: Span, rule: SpanRule) -> bool:
-    return (rule.name is None or rule.name == span.name) and (rule.kind is None or rule.kind == span.kind)
-
-
-def rekinded(spans: Iterable[Span], kinds: Sequence[KindRule]) -> list[Span]:
-    """The spans, each with the kind of the first rule that matches it."""
-    out = []
-    for span in spans:
-        rule = next((rule for rule in kinds if _matches(span, rule)), None)
-        out.append(span if rule is None else span.model_copy(update={"kind": rule.to}))
-    return out
-
-
-def subtree(spans: Sequence[Span], root: SpanRule) -> list[Span]:
+def subtree(spans: Sequence[Span], root: RootRule) -> list[Span]:
     """The first span that `root` names and all spans below it, in their order; nothing where none matches."""
-    chosen = next((span for span in spans if _matches(span, root)), None)
+    chosen = next((span for span in spans if root.matches(span)), None)
     if chosen is None:
         return []
     children: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ EachTurn = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    typer.Option("--evidence-policy", help="head: the specification's truncation; relevant: windows chosen per claim."),
+    typer.Option("--evidence-policy", help="head: the beginning of each block; relevant: windows chosen per claim."),
 ]
 Recheck = Annotated[
     bool | None,

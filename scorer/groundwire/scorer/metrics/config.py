@@ -1,18 +1,16 @@
-"""What can be set of `agent.hallucination`: the specification's own configuration, and the settings beside it."""
+"""What can be set of `agent.hallucination`: what its manifest lists, and the settings beside it."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from groundwire.scorer.partition import SpanKind
+from groundwire.scorer.naming import KindRule, RootRule
 
-__all__ = ["EvidencePolicy", "Given", "HallucinationConfig", "HallucinationSettings", "KindRule", "RootRule"]
+__all__ = ["EvidencePolicy", "Given", "HallucinationConfig", "HallucinationSettings"]
 
 EvidencePolicy = Literal["head", "relevant"]
 Given = Literal["user", "provided"]
-
-Name = Annotated[str, StringConstraints(min_length=1)]
 
 
 def _role(role: str) -> dict[str, Any]:
@@ -23,7 +21,7 @@ class HallucinationConfig(BaseModel):
     """Parameters of `agent.hallucination` 1.0.0; unknown fields are refused.
 
     The four `max_*` limits define the score: rows made under other limits are rows of another metric. Names, types,
-    defaults, titles and roles are those of the metric's specification (document 000); limits are at least 1, because
+    defaults, titles and roles are those that the metric is specified with; limits are at least 1, because
     truncation can't be turned off.
     """
 
@@ -71,42 +69,6 @@ class HallucinationConfig(BaseModel):
         return self.model_dump(mode="json", exclude=operational)
 
 
-class KindRule(BaseModel):
-    """Re-kinds the spans that match: `{name = "kb_search", to = "TOOL"}` or `{kind = "RETRIEVER", to = "TOOL"}`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    name: Name | None = None
-    """The span's exact name."""
-    kind: SpanKind | None = None
-    """The span's kind as it was read."""
-    to: SpanKind
-    """The kind it takes."""
-
-    @model_validator(mode="after")
-    def _matches_something(self) -> "KindRule":
-        if self.name is None and self.kind is None:
-            raise ValueError("a kinds rule needs `name` or `kind` to match by")
-        return self
-
-
-class RootRule(BaseModel):
-    """Picks the subtree to judge: the first span, in time order, that matches becomes the root."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    name: Name | None = None
-    """The span's exact name."""
-    kind: SpanKind | None = None
-    """The span's kind."""
-
-    @model_validator(mode="after")
-    def _matches_something(self) -> "RootRule":
-        if self.name is None and self.kind is None:
-            raise ValueError("root needs `name` or `kind` to match by")
-        return self
-
-
 class HallucinationSettings(BaseModel):
     """What an evaluator can set beside `HallucinationConfig`; all of it is part of the fingerprint."""
 
@@ -115,7 +77,7 @@ class HallucinationSettings(BaseModel):
     given: tuple[Given, ...] = ("user", "provided")
     """Which of U (what the user said) and S (system prompt, provided content) is citable; `[]` is the strict way."""
     evidence_policy: EvidencePolicy = "head"
-    """`head` truncates as the specification does; `relevant` chooses windows per claim where blocks don't fit."""
+    """`head` keeps the beginning of each block; `relevant` chooses windows per claim where blocks don't fit."""
     recheck: bool = False
     """Judge claims labelled hallucinated once more, against what is relevant to them in the whole evidence."""
     min_coverage: float = Field(default=0.0, ge=0, le=1)

@@ -29,8 +29,9 @@ from groundwire.scorer.metrics.reading import (
     response_parts,
     tool_blocks,
 )
-from groundwire.scorer.metrics.shape import Broken, rekind, tree_of
+from groundwire.scorer.metrics.shape import Broken, tree_of
 from groundwire.scorer.metrics.span_evidence import view_of_responses
+from groundwire.scorer.naming import rekind
 from groundwire.scorer.partition import Partition, PartitionType
 from groundwire.scorer.row import Row, Status, package_version
 from groundwire.scorer.selection import select
@@ -39,14 +40,14 @@ from groundwire.scorer.spend import Account, Usage
 __all__ = ["DIMENSION_WEIGHTS", "LABEL_WEIGHTS", "HallucinationMetric", "Material", "get_trace_metric", "weigh"]
 
 LABEL_WEIGHTS: Mapping[str, float] = {"supported": 1.0, "inferred": 0.5, "model_knowledge": 0.7, "hallucinated": 0.0}
-"""What a claim earns by its label (spec document 000)."""
+"""What a claim earns by its label, as the metric's manifest says."""
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "numeric": 0.35,
     "categorical": 0.25,
     "no_fabrication": 0.30,
     "completeness": 0.10,
 }
-"""What each dimension of the SPAN path weighs (spec document 000)."""
+"""What each dimension of the SPAN path weighs, as the metric's manifest says."""
 DECIDED_SHARE = 0.8
 """Least share of the claims that must bear a label for a score to be given (DESIGN §3)."""
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundwire.scorer.metrics.config import KindRule, RootRule
+from groundwire.scorer.naming import RootRule
 from groundwire.scorer.partition import Partition, Span
 
-__all__ = ["Broken", "Tree", "in_time_order", "rekind", "tree_of"]
+__all__ = ["Broken", "Tree", "in_time_order", "tree_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,26 +35,8 @@ def in_time_order(spans: Sequence[Span]) -> list[Span]:
     return sorted(spans, key=lambda span: (span.start_time, span.end_time or span.start_time, span.span_id))
 
 
-def rekind(spans: Sequence[Span], kinds: Sequence[KindRule]) -> tuple[Span, ...]:
-    """Apply the `kinds` rules: each span takes the kind of the first rule that matches it."""
-    if not kinds:
-        return tuple(spans)
-    out = []
-    for span in spans:
-        rule = next(
-            (
-                rule
-                for rule in kinds
-                if (rule.name is None or rule.name == span.name) and (rule.kind is None or rule.kind == span.kind)
-            ),
-            None,
-        )
-        out.append(span if rule is None else span.model_copy(update={"kind": rule.to}))
-    return tuple(out)
-
-
 def tree_of(partition: Partition, *, root: RootRule | None = None) -> Tree | Broken:
-    """The tree to judge, or the first rule that the partition breaks (spec document 000, TRACE path).
+    """The tree to judge, or the first rule that the partition breaks.
 
     Exactly one root; no AGENT span below it; at least one TOOL span below it. A span whose parent isn't in the
     partition counts as a root.
@@ -74,14 +56,7 @@ def tree_of(partition: Partition, *, root: RootRule | None = None) -> Tree | Bro
         else:
             children.setdefault(span.parent_id, []).append(span)
     if root is not None:
-        chosen = next(
-            (
-                span
-                for span in spans
-                if (root.name is None or root.name == span.name) and (root.kind is None or root.kind == span.kind)
-            ),
-            None,
-        )
+        chosen = next((span for span in spans if root.matches(span)), None)
         if chosen is None:
             return Broken(rule="root_not_found", remedy="no span matches `root`; check its name or kind")
         return _checked(chosen, children)
