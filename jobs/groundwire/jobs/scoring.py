@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from groundwire.connectors import Format, Problem, Rejected, Trace, cut, read_traces
 from groundwire.scorer import Account, GiveUp, HallucinationMetric, Material, Partition, PartitionType, Row
 
-__all__ = ["Counts", "Outcome", "partitions_in", "score_partitions"]
+__all__ = ["Counts", "Halt", "Outcome", "partitions_in", "score_partitions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,20 +69,31 @@ def partitions_in(
                 yield found
 
 
-async def score_partitions(
-    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, *, at_once: int, run_id: str = ""
-) -> AsyncIterator[Outcome | Problem]:
-    """Score them, at most `at_once` under way, and give the outcomes in the order of the partitions.
+@dataclass(kw_only=True)
+class Halt:
+    """Ends a run of `score_partitions` early: once, and what is under way is finished; again, and it is dropped."""
 
-    The same content of the same partition met again is a `skipped: duplicate` row. Raises `GiveUp` as the judge does,
-    after the outcomes that were finished before it.
-    """
-    seen: set[tuple[str, str]] = set()
-    waiting: asyncio.Queue[asyncio.Task[Outcome] | Problem | None] = asyncio.Queue(maxsize=at_once)
+    asked: bool = False
+    under_way: set[asyncio.Task[Outcome]] = field(default_factory=set)
 
-    async def one(partition: Partition | Rejected) -> Outcome:
+    def __call__(self) -> None:
+        """Begin nothing more; the second time, end what was begun."""
+        if self.asked:
+            for task in self.under_way:
+                task.cancel()
+        self.asked = True
+
+
+@dataclass(kw_only=True)
+class _Scoring:
+    metric: HallucinationMetric
+    run_id: str
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    async def outcome(self, partition: Partition | Rejected) -> Outcome:
+        """The row of one partition, unless the same content of it was met before."""
         if isinstance(partition, Rejected):
-            row = metric.rejected(
+            row = self.metric.rejected(
                 partition.partition_type,
                 partition.partition_id,
                 partition.trace_id,
@@ -90,36 +101,75 @@ async def score_partitions(
                 explanation=partition.message,
             )
             return Outcome(row=row, material=None)
-        found = metric.material(partition)
+        found = self.metric.material(partition)
         material = found if isinstance(found, Material) else None
         if material is not None:
             key = (partition.partition_id, material.content_hash)
-            if key in seen:
-                row = metric.refused(partition, "skipped", "duplicate", "The same content stood in the input before.")
-                return Outcome(row=row, material=material)
-            seen.add(key)
-        row = await metric.score(partition, account=Account(run_id=run_id, trace_id=partition.trace_id))
+            if key in self.seen:
+                why = "The same content stood in the input before."
+                return Outcome(row=self.metric.refused(partition, "skipped", "duplicate", why), material=material)
+            self.seen.add(key)
+        row = await self.metric.score(partition, account=Account(run_id=self.run_id, trace_id=partition.trace_id))
         return Outcome(row=row, material=material)
+
+
+async def score_partitions(
+    partitions: Iterator[Partition | Rejected | Problem],
+    metric: HallucinationMetric,
+    *,
+    at_once: int,
+    run_id: str = "",
+    halt: Halt | None = None,
+) -> AsyncIterator[Outcome | Problem]:
+    """Score them, at most `at_once` under way, and give the outcomes in the order of the partitions.
+
+    The same content of the same partition met again is a `skipped: duplicate` row. What was begun is given, for it may
+    have been paid: after `halt`, and where the judge is lost (`GiveUp`, raised when the others have ended).
+    """
+    stop = halt or Halt()
+    waiting: asyncio.Queue[asyncio.Task[Outcome] | Problem | None] = asyncio.Queue(maxsize=at_once)
+    scoring = _Scoring(metric=metric, run_id=run_id)
 
     async def feed() -> None:
         for item in partitions:
-            await waiting.put(item if isinstance(item, Problem) else asyncio.create_task(one(item)))
+            if stop.asked:
+                break
+            if isinstance(item, Problem):
+                await waiting.put(item)
+                continue
+            task = asyncio.create_task(scoring.outcome(item))
+            stop.under_way.add(task)
+            task.add_done_callback(stop.under_way.discard)
+            await waiting.put(task)
         await waiting.put(None)
 
     feeder = asyncio.create_task(feed())
+    lost: GiveUp | None = None
     try:
         while (item := await _next(waiting, feeder)) is not None:
-            yield item if isinstance(item, Problem) else await item
+            if isinstance(item, Problem):
+                yield item
+                continue
+            await asyncio.wait({item})
+            if item.cancelled():
+                continue
+            try:
+                outcome = item.result()
+            except GiveUp as error:
+                lost = lost or error
+                stop.asked = True
+                continue
+            yield outcome
+        if lost is not None:
+            raise lost
     finally:
         feeder.cancel()
         with suppress(asyncio.CancelledError):
             await feeder
-        while not waiting.empty():
-            left = waiting.get_nowait()
-            if isinstance(left, asyncio.Task):
-                left.cancel()
-                with suppress(asyncio.CancelledError, GiveUp):
-                    await left
+        left = tuple(stop.under_way)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _next(

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import signal
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +17,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from groundwire.connectors import FORMATS, Format, Problem, Rejected
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
 from groundwire.jobs.report import ReportEntry, open_html
-from groundwire.jobs.scoring import Counts, Outcome, partitions_in, score_partitions
+from groundwire.jobs.scoring import Counts, Halt, Outcome, partitions_in, score_partitions
 from groundwire.jobs.settings import api_key, one_line
 from groundwire.scorer import (
     MICRO,
@@ -45,6 +46,8 @@ SHOWN = 20
 """Most rows in the table that `score` prints: those with the lowest scores."""
 AT_ONCE = 8
 """Partitions under way at once where nothing else is asked for: the manifest's max_concurrency."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,7 @@ class ScoreOptions:
 
 
 def run_score(options: ScoreOptions) -> int:
-    """Score and print; the exit code: 0 done, 1 some rows or files failed. Raises `ConfigError`."""
+    """Score and print; the exit code: 0 done, 1 some rows or files failed, 130 interrupted. Raises `ConfigError`."""
     _check(options)
     ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
     metric = load_metric(options, ledger=ledger)
@@ -235,8 +238,9 @@ async def _score(
         progress = None if options.as_json or not stderr.is_terminal else stack.enter_context(_progress())
         task = progress.add_task("scoring", total=None) if progress else None
         at_once = options.concurrency or AT_ONCE
+        halt = stack.enter_context(_interruptible())
         try:
-            async for item in score_partitions(partitions, metric, at_once=at_once):
+            async for item in score_partitions(partitions, metric, at_once=at_once, halt=halt):
                 if isinstance(item, Problem):
                     counts.problems += 1
                     stderr.print(f"groundwire: {item!s}", markup=False, highlight=False, soft_wrap=True)
@@ -256,9 +260,34 @@ async def _score(
     print_counts(counts, console=console)
     if gave_up is not None:
         raise gave_up
+    if halt.asked:
+        return INTERRUPTED
     if counts.read == 0 and counts.problems:
         return 2
     return 1 if counts.problems or counts.by_status.get("error") else 0
+
+
+@contextmanager
+def _interruptible() -> Iterator[Halt]:
+    """Ctrl-C begins nothing more and finishes what may have been paid; a second one drops that too."""
+    loop, halt = asyncio.get_running_loop(), Halt()
+
+    def interrupted() -> None:
+        if not halt.asked:
+            stderr.print(f"groundwire: stopping after the {len(halt.under_way)} under way; Ctrl-C again drops them")
+        halt()
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)
+    except NotImplementedError:  # Windows: Ctrl-C then ends the run at once
+        yield halt
+        return
+    try:
+        yield halt
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
 
 
 def _write(item: Outcome, options: ScoreOptions, out: IO[str] | None) -> None:
