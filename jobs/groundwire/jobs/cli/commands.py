@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from groundwire.jobs.cli import sets
+
 __all__ = ["register"]
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of traces; - reads standard input.")]
@@ -363,3 +365,4 @@ def register(app: typer.Typer) -> None:
     for command in commands:
         app.command()(command)
     app.command("try")(try_)
+    sets.register(app)
