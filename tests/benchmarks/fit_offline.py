@@ -59,7 +59,7 @@ def measure(items: Sequence[Item]) -> Measured:
 
 def fit(families: Sequence[Measured]) -> Combination:
     """The logistic regression with bounded coefficients over some families, and its two thresholds."""
-    from scipy.optimize import minimize  # type: ignore[import-untyped]  # scipy comes with scikit-learn, without types
+    from scipy.optimize import minimize
 
     features = np.vstack([family.features for family in families])
     labels = np.hstack([family.hallucinated for family in families])
