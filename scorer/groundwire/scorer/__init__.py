@@ -6,6 +6,7 @@ from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, 
 from groundwire.scorer.comment import headline, write_comment
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
 from groundwire.scorer.evidence import Block, Coverage, Limits, Shown, View, content_hash, fit
+from groundwire.scorer.graders import GRADERS, Grade, Grader, Refusal, Sample, ToolCall, build_grader, read_refusal
 from groundwire.scorer.judge import (
     Capability,
     Dimensions,
@@ -98,6 +99,7 @@ from groundwire.scorer.verification import (
 )
 
 __all__ = [
+    "GRADERS",
     "MICRO",
     "Account",
     "BlobPart",
@@ -127,6 +129,8 @@ __all__ = [
     "Faithfulness",
     "GiveUp",
     "Given",
+    "Grade",
+    "Grader",
     "GroundwireError",
     "HallucinationConfig",
     "HallucinationMetric",
@@ -155,6 +159,7 @@ __all__ = [
     "Proportion",
     "Quote",
     "ReasoningPart",
+    "Refusal",
     "Reply",
     "Reservation",
     "Retry",
@@ -162,6 +167,7 @@ __all__ = [
     "Role",
     "RootRule",
     "Row",
+    "Sample",
     "Shown",
     "SkipThis",
     "Span",
@@ -171,6 +177,7 @@ __all__ = [
     "Status",
     "TextPart",
     "Threshold",
+    "ToolCall",
     "ToolCallPart",
     "ToolCallResponsePart",
     "Turn",
@@ -185,6 +192,7 @@ __all__ = [
     "WeightedTally",
     "best_threshold",
     "bootstrap",
+    "build_grader",
     "build_judge",
     "cohen_kappa",
     "compare_proportions",
@@ -206,6 +214,7 @@ __all__ = [
     "quantile",
     "read_draft",
     "read_judge_config",
+    "read_refusal",
     "read_sources",
     "rekind",
     "require_price",
