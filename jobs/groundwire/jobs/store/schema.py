@@ -31,6 +31,7 @@ __all__ = [
     "Insert",
     "Json",
     "Time",
+    "calibrations",
     "counts",
     "cursors",
     "gaps",
@@ -214,6 +215,23 @@ rows = Table(
     Index("rows_by_evaluator", "evaluator", "created_at"),
     Index("rows_by_trace", "trace_id", postgresql_using="hash"),
     Index("rows_by_user", "user_id", postgresql_using="hash"),
+)
+
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("calibration_id", Text, primary_key=True),
+    Column("evaluator", Foreign, nullable=False),
+    Column("metric", Text, nullable=False),
+    Column("metric_version", Text, nullable=False),
+    Column("partition_type", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False, doc="config_fingerprint of the rows that were held against labels."),
+    Column("judge", Json, nullable=False, doc="Its identity: kind, model, prompt digest, parameters."),
+    Column("n", Integer, nullable=False, doc="Labels that the headline kappa rests on."),
+    Column("kappa", Double, doc="The headline: per row, else of the numbers, else per claim; NULL where undefined."),
+    Column("figures", Json, nullable=False, doc="Every figure, without a word of a trace or of a person."),
+    Column("made_at", Time, nullable=False),
+    Index("calibrations_by_evaluator", "evaluator", "made_at"),
 )
 
 counts = Table(

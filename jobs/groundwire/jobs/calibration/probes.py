@@ -1,0 +1,219 @@
+"""What agreement hides: whether the judge repeats itself, and whether order or length sways it."""
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from groundwire.jobs.calibration.labels import verdict_of
+from groundwire.jobs.calibration.twins import TwinJudge
+from groundwire.jobs.scoring import Outcome, score_partitions
+from groundwire.scorer import (
+    BootstrapEstimate,
+    ConfigError,
+    HallucinationMetric,
+    Interval,
+    Judge,
+    Partition,
+    Row,
+    bootstrap,
+    wilson_interval,
+)
+
+__all__ = ["FEWEST_PROBED", "Bias", "NoCache", "OpenJudge", "Probes", "Retest", "run_probes"]
+
+FEWEST_PROBED = 10
+"""Least number of partitions that a probe decides on."""
+TOLERATED_FLIPS = 0.02
+"""Share of rows whose verdict may change from call to call before the judge is called unsteady."""
+LEAST_EFFECT = 0.01
+"""Mean effect on the score below which a bias isn't worth naming, in [0, 1]."""
+SEED = 20_261_201
+
+OpenJudge = Callable[[], AbstractAsyncContextManager[Judge]]
+"""Opens the judge anew, with no memory of what it said before."""
+
+
+class NoCache:
+    """A `Cache` that keeps nothing."""
+
+    async def get(self, key: str) -> str | None:  # noqa: ARG002 - the protocol's signature
+        """See `Cache.get`."""
+        return None
+
+    async def put(self, entries: Mapping[str, str]) -> None:
+        """See `Cache.put`."""
+
+
+class Retest(BaseModel):
+    """The same asked again, with the cache bypassed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    n: int
+    """Rows that were decided every time."""
+    repeats: int
+    flipped: int
+    """Rows whose verdict was not the same every time."""
+    flipped_interval: Interval
+    """Wilson's, of their share."""
+    spread: float
+    """Mean distance of two scores of the same row, in [0, 1]."""
+    found: bool
+    """Whether the judge is unsteady: the low end of the interval is above 2 %."""
+
+
+class Bias(BaseModel):
+    """The same asked in another dress, against the same asked again as it was."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["position", "verbosity"]
+    n: int
+    flipped: int
+    """Rows whose verdict changed."""
+    effect: float
+    """`position`: how much further the score moves than between two plain calls. `verbosity`: how much better (or,
+    below zero, worse) an answer fares for being longer. In [-1, 1]."""
+    interval: Interval
+    """Bootstrap over rows."""
+    found: bool
+
+
+class Probes(BaseModel):
+    """What the probes found, and what they cost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    retest: Retest
+    position: Bias | None
+    """None where fewer than ten rows have evidence that can be put in another order."""
+    verbosity: Bias
+    micro_dollars: int
+    calls: int
+
+
+async def run_probes(
+    partitions: Sequence[Partition], metric: HallucinationMetric, open_judge: OpenJudge, *, repeats: int, run_id: str
+) -> Probes:
+    """Judge the partitions `repeats` times as they are, once with the evidence shuffled, once with padded claims.
+
+    Raises `ConfigError` for fewer than ten partitions or two repeats, or where too few could be decided.
+    """
+    if len(partitions) < FEWEST_PROBED:
+        raise ConfigError(f"{len(partitions)} labelled answers could be read, a probe needs at least {FEWEST_PROBED}")
+    if repeats < 2:
+        raise ConfigError("--repeats: the same must be asked at least twice")
+    passes = []
+    for shuffle, pad in (*[(None, False)] * repeats, (SEED, False), (None, True)):
+        async with open_judge() as judge:
+            twin = TwinJudge(judge=judge, shuffle=shuffle, pad=pad)
+            passes.append(await _judged(partitions, metric, twin, run_id))
+    plain, moved, longer = passes[:repeats], passes[repeats], passes[repeats + 1]
+    every = [row for one in passes for row in one]
+    movable = [index for index, partition in enumerate(partitions) if _movable(metric, partition)]
+    return Probes(
+        retest=_retest(plain),
+        position=_position(plain, moved, movable) if len(movable) >= FEWEST_PROBED else None,
+        verbosity=_verbosity(plain, longer),
+        micro_dollars=sum(row.usage.micro_dollars for row in every),
+        calls=sum(row.usage.calls for row in every),
+    )
+
+
+async def _judged(partitions: Sequence[Partition], metric: HallucinationMetric, judge: Judge, run_id: str) -> list[Row]:
+    own = type(metric)(judge=judge, config=metric.config, settings=metric.settings)
+    outcomes: AsyncIterator[Outcome] = score_partitions(iter(partitions), own, at_once=8, run_id=run_id)  # type: ignore[assignment]  # no Problem goes in
+    return [outcome.row async for outcome in outcomes]
+
+
+def _movable(metric: HallucinationMetric, partition: Partition) -> bool:
+    material = metric.material(partition)
+    view = getattr(material, "view", None)
+    return view is not None and len(view.shown) > 1
+
+
+def _goodness(row: Row) -> float | None:
+    """The score with 1 at the good end."""
+    if row.status != "scored" or row.score is None:
+        return None
+    return row.score if row.direction == "higher_is_better" else 1 - row.score
+
+
+def _apart(one: Row, other: Row) -> float | None:
+    """How far two judgements of a row are apart, in [0, 1]; None where either gave no score."""
+    left, right = _goodness(one), _goodness(other)
+    return None if left is None or right is None else abs(left - right)
+
+
+def _flipped(rows: Sequence[Row]) -> bool:
+    said = [verdict_of(row) for row in rows]
+    if any(verdict is None for verdict in said):
+        return len({_goodness(row) for row in rows}) > 1
+    return len(set(said)) > 1
+
+
+def _decided(rows: Sequence[Row]) -> bool:
+    return all(_goodness(row) is not None for row in rows)
+
+
+def _enough(n: int) -> None:
+    if n < FEWEST_PROBED:
+        raise ConfigError(f"the judge decided {n} of the rows every time, a probe needs at least {FEWEST_PROBED}")
+
+
+def _retest(plain: Sequence[Sequence[Row]]) -> Retest:
+    rows = [same for same in zip(*plain, strict=True) if _decided(same)]
+    _enough(len(rows))
+    flipped = sum(_flipped(same) for same in rows)
+    spreads = [_mean([_apart(a, b) or 0.0 for a, b in itertools.combinations(same, 2)]) for same in rows]
+    interval = wilson_interval(flipped, len(rows))
+    return Retest(
+        n=len(rows),
+        repeats=len(plain),
+        flipped=flipped,
+        flipped_interval=interval,
+        spread=_mean(spreads),
+        found=interval.low > TOLERATED_FLIPS,
+    )
+
+
+def _position(plain: Sequence[Sequence[Row]], moved: Sequence[Row], movable: Sequence[int]) -> Bias:
+    """Distance of the shuffled judgement from the plain ones, less the distance of the plain ones among themselves."""
+    effects, flipped = [], 0
+    for index in movable:
+        same = [one[index] for one in plain]
+        if not _decided((*same, moved[index])):
+            continue
+        across = _mean([_apart(row, moved[index]) or 0.0 for row in same])
+        within = _mean([_apart(a, b) or 0.0 for a, b in itertools.combinations(same, 2)])
+        effects.append(across - within)
+        flipped += _flipped((same[0], moved[index]))
+    _enough(len(effects))
+    estimate = bootstrap(effects, seed=SEED)
+    return _bias("position", estimate, flipped, found=estimate.interval.low > 0 and estimate.value >= LEAST_EFFECT)
+
+
+def _verbosity(plain: Sequence[Sequence[Row]], longer: Sequence[Row]) -> Bias:
+    effects, flipped = [], 0
+    for same, twin in zip(zip(*plain, strict=True), longer, strict=True):
+        if not _decided((*same, twin)):
+            continue
+        effects.append((_goodness(twin) or 0.0) - _mean([_goodness(row) or 0.0 for row in same]))
+        flipped += _flipped((same[0], twin))
+    _enough(len(effects))
+    estimate = bootstrap(effects, seed=SEED)
+    clear = not estimate.interval.low <= 0 <= estimate.interval.high
+    return _bias("verbosity", estimate, flipped, found=clear and abs(estimate.value) >= LEAST_EFFECT)
+
+
+def _bias(kind: Literal["position", "verbosity"], estimate: BootstrapEstimate, flipped: int, *, found: bool) -> Bias:
+    return Bias(
+        kind=kind, n=estimate.n, flipped=flipped, effect=estimate.value, interval=estimate.interval, found=found
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,70 @@
+"""The calibrations: how far each evaluator's judge agreed with people, and the rows that they were asked about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, select
+
+from groundwire.jobs.store.schema import calibrations, identity, work
+from groundwire.scorer import PartitionType
+
+__all__ = ["StoredCalibration", "add", "latest", "list_calibrations", "origins"]
+
+CHUNK = 500
+"""Ids in one query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCalibration:
+    """A calibration as it is kept."""
+
+    evaluator: str
+    metric: str
+    metric_version: str
+    partition_type: PartitionType
+    fingerprint: str
+    judge: Mapping[str, JsonValue]
+    """Its identity: kind, model, prompt digest, parameters."""
+    n: int
+    """Labels that `kappa` rests on."""
+    kappa: float | None
+    figures: Mapping[str, JsonValue]
+    """Every figure, without a word of a trace or of a person."""
+    made_at: datetime
+
+
+def add(tx: Connection, calibration: StoredCalibration) -> None:
+    """Keep a calibration; the same again is nothing."""
+    values = {name: getattr(calibration, name) for name in StoredCalibration.__dataclass_fields__}
+    moment = calibration.made_at.isoformat()
+    key = identity(calibration.evaluator, calibration.partition_type, calibration.fingerprint, moment)
+    known = tx.execute(select(calibrations.c.made_at).where(calibrations.c.calibration_id == key)).first()
+    if known is None:
+        tx.execute(calibrations.insert().values(calibration_id=key, **values))
+
+
+def list_calibrations(tx: Connection, *, evaluator: str | None = None) -> list[StoredCalibration]:
+    """The calibrations, the newest first."""
+    columns = [calibrations.c[name] for name in StoredCalibration.__dataclass_fields__]
+    statement = select(*columns).order_by(calibrations.c.made_at.desc(), calibrations.c.calibration_id)
+    if evaluator is not None:
+        statement = statement.where(calibrations.c.evaluator == evaluator)
+    return [StoredCalibration(**row) for row in tx.execute(statement).mappings()]
+
+
+def latest(tx: Connection, evaluator: str) -> StoredCalibration | None:
+    """An evaluator's newest calibration."""
+    found = list_calibrations(tx, evaluator=evaluator)
+    return found[0] if found else None
+
+
+def origins(tx: Connection, work_ids: Sequence[str]) -> dict[str, Mapping[str, JsonValue]]:
+    """How a source fetches the traces of these pieces of work again, by work id."""
+    found: dict[str, Mapping[str, JsonValue]] = {}
+    for start in range(0, len(work_ids), CHUNK):
+        some = work_ids[start : start + CHUNK]
+        statement = select(work.c.work_id, work.c.origin).where(work.c.work_id.in_(some))
+        found.update({row.work_id: row.origin for row in tx.execute(statement)})
+    return found
