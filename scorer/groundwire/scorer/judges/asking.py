@@ -23,7 +23,7 @@ from groundwire.scorer.prompts import PromptName, Prompts
 from groundwire.scorer.selection import shrink
 from groundwire.scorer.spend import Account, Usage
 
-__all__ = ["MOST_SHRINKS", "Asking", "Tally", "TooLong", "fitted"]
+__all__ = ["MARK_ROOM", "MAX_PROMPT_CHARS", "MOST_SHRINKS", "Asking", "Tally", "TooLong", "fitted"]
 
 log = logging.getLogger("groundwire.judge")
 
@@ -34,10 +34,21 @@ MOST_SHRINKS = 6
 """Times that a view is halved for a model whose context is too small."""
 ECHOED = 8_000
 """Characters of an unreadable reply that the model is shown again."""
+MAX_PROMPT_CHARS = 32_000
+"""Characters of one prompt, where nothing else is set."""
+COMPLAINT = 400
+"""Characters of what is said about an unreadable reply; every prompt keeps them free."""
+MARK_ROOM = 200
+"""Characters that the marks of what is cut may take."""
 
 
 class TooLong(Exception):  # noqa: N818 - said of the prompt
-    """The prompt is longer than the model's context: show less."""
+    """The prompt is longer than the model's context, or than a prompt may be: show less."""
+
+    def __init__(self, over: int = 0) -> None:
+        super().__init__(f"{over} characters too long" if over else "longer than the model's context")
+        self.over = over
+        """Characters that must go; 0 where nobody knows."""
 
 
 @dataclass(kw_only=True)
@@ -75,19 +86,25 @@ class Tally:
 
 
 async def fitted(
-    view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally, too_long: Failure
+    view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally, too_long: Callable[[TooLong], Failure]
 ) -> Reply[T]:
-    """The reply to `ask` with the view, or with as much of it as fits the model's context."""
+    """The reply to `ask` with the view, or with as much of it as fits the prompt and the model's context."""
     shown = view
+    found = TooLong()
     for _ in range(MOST_SHRINKS):
         try:
             outcome = await ask(shown)
-        except TooLong:
-            shown = shrink(shown, 0.5)
-            tally.flags.add("context_too_small")
+        except TooLong as error:
+            found = error
+            if not error.over:
+                tally.flags.add("context_too_small")
+            size = sum(len(item.text) + len(item.arguments) for item in shown.shown)
+            if size <= error.over:
+                break  # without any evidence it would still be too long
+            shown = shrink(shown, max(1 - (error.over + MARK_ROOM) / size, 0.0) if error.over else 0.5)
         else:
             return tally.reply(outcome, view=None if shown is view else shown)
-    return tally.reply(too_long, view=shown)
+    return tally.reply(too_long(found), view=shown)
 
 
 @dataclass(kw_only=True)
@@ -99,6 +116,8 @@ class Asking:
     cache: Cache
     identity: str
     """Of the judge: part of every cache key."""
+    max_chars: int = MAX_PROMPT_CHARS
+    """Most characters of one prompt."""
     fence: Callable[[], Fence] = Fence
     """A new fence for every prompt."""
     _flights: "Flights[tuple[Any, str]]" = field(default_factory=Flights)
@@ -149,6 +168,9 @@ class Asking:
         """Ask; once more with the largest limit if the reply was cut, once more with the complaint if unreadable."""
         cap = self.endpoint.config.max_output_tokens
         rendered = self.fence().render(sections)
+        room_left = self.max_chars - len(self.prompts[prompt]) - len(rendered) - len(self.prompts["repair"]) - COMPLAINT
+        if room_left < 0:
+            raise TooLong(-room_left)
         turns: list[tuple[Literal["user", "assistant"], str]] = [("user", rendered)]
         longest, repaired, text = False, False, ""
         while True:
@@ -184,8 +206,8 @@ class Asking:
             if repaired:
                 return _unparsable(f"its reply could not be read: {reading.complaint}"), text
             repaired = True
-            complaint = self.prompts["repair"].replace("{error}", reading.complaint)
-            turns += [("assistant", text[:ECHOED] or "…"), ("user", complaint)]
+            complaint = self.prompts["repair"].replace("{error}", reading.complaint[:COMPLAINT])
+            turns += [("assistant", text[: min(ECHOED, room_left)] or "…"), ("user", complaint)]
 
     def _key(self, prompt: PromptName, sections: Sequence[Section]) -> str:
         """The digest of the judge and of everything asked, without the fence, which is different every time."""

@@ -1,6 +1,6 @@
 """Labels for claims: every claim by its id, missing ones asked for again, every quote looked up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundwire.scorer.claims import Citation, Claim, DraftClaim
@@ -23,6 +23,8 @@ LABEL_TOKENS = 160
 QUOTE_TOKENS = 100
 """Room in the reply for one claim's quote."""
 FRAME_TOKENS = 128
+CLAIMS_SHARE = 4
+"""Claims take at most this part of a prompt, one in four of its characters."""
 
 Named = tuple[str, DraftClaim]
 
@@ -39,11 +41,14 @@ class Labelling:
     async def label(self, claims: Sequence[DraftClaim], view: View) -> tuple[Claim, ...] | Failure:
         """A claim for each draft, in order. Raises `TooLong` where the view doesn't fit the model."""
         rendered = render_view(view, self.redaction)
+        room = self.asking.max_chars // CLAIMS_SHARE
         labelled: list[Claim] = []
-        for start in range(0, len(claims), CLAIMS_PER_CALL):
-            named = [
-                (f"C{index + 1}", claims[index]) for index in range(start, min(start + CLAIMS_PER_CALL, len(claims)))
-            ]
+        for named in _batches([(f"C{index + 1}", claim) for index, claim in enumerate(claims)], room):
+            if len(named[0][1].text) > room:  # alone in its batch: too long for a statement
+                self.tally.flags.add("claims_too_long")
+                self.tally.count("claims_too_long", 1)
+                labelled.append(self._claim(named[0][1], None, None))
+                continue
             found = await self._labels(named, rendered)
             if isinstance(found, Failure):
                 return found
@@ -126,6 +131,21 @@ class Labelling:
                 "evidence": evidence,
             }
         )
+
+
+def _batches(named: Sequence[Named], room: int) -> Iterator[Sequence[Named]]:
+    """The claims of one call each: not too many, and not too long together."""
+    batch: list[Named] = []
+    size = 0
+    for name, claim in named:
+        length = len(name) + len(claim.text)
+        if batch and (len(batch) == CLAIMS_PER_CALL or size + length > room):
+            yield batch
+            batch, size = [], 0
+        batch.append((name, claim))
+        size += length
+    if batch:
+        yield batch
 
 
 def _needs_proof(item: LabelItem) -> bool:

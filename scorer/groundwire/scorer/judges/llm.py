@@ -1,7 +1,6 @@
 """The `llm` judge: any language model behind an OpenAI-compatible endpoint."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
@@ -20,11 +19,12 @@ from groundwire.scorer.judge import (
     UnsupportedSpan,
     Verdict,
 )
-from groundwire.scorer.judges.asking import MOST_SHRINKS, Asking, Tally, TooLong, fitted
+from groundwire.scorer.judges.asking import MARK_ROOM, MOST_SHRINKS, Asking, Tally, TooLong, fitted
 from groundwire.scorer.judges.calls import Deadline
 from groundwire.scorer.judges.config import LLMJudgeConfig
 from groundwire.scorer.judges.forms import CLAIMS, FACTS, FAITHFULNESS, PROBE, SPANS, VERDICT
 from groundwire.scorer.judges.labelling import Labelling
+from groundwire.scorer.judges.pieces import moved, pieces_of, tail
 from groundwire.scorer.judges.rendering import asked_section, render_view, section
 from groundwire.scorer.prices import Price
 from groundwire.scorer.redaction import Hidden, Redaction
@@ -38,6 +38,8 @@ ANSWER_CHUNK = 12_000
 """Characters of an answer that one call splits into claims."""
 LEAST_CHUNK = 500
 """Below this an answer that doesn't fit the model is given up."""
+QUESTION_SHARE = 8
+"""A question takes at most this part of a prompt, one in eight of its characters."""
 VERDICT_TOKENS = 800
 FACTS_TOKENS = 32
 PROBE_TOKENS = 64
@@ -103,20 +105,21 @@ class LLMJudge:
     async def split(self, question: str, answer: str) -> Reply[tuple[DraftClaim, ...]]:
         """See `Judge.split`. A long answer is split piece by piece."""
         tally = self._tally({"question": question, "answer": answer})
+        asked = self._asked(question, tally)
         claims: list[DraftClaim] = []
-        pieces = _pieces(answer, 0, ANSWER_CHUNK)
+        pieces = pieces_of(answer, 0, ANSWER_CHUNK)
         while pieces:
             start, piece = pieces.pop(0)
             try:
-                found = await self._split(question, piece, tally)
-            except TooLong:
+                found = await self._split(asked, piece, tally)
+            except TooLong as error:
                 if len(piece) <= LEAST_CHUNK:
-                    return tally.reply(self._too_long())
-                pieces = _pieces(piece, start, len(piece) // 2) + pieces
+                    return tally.reply(self._too_long(error))
+                pieces = pieces_of(piece, start, len(piece) // 2) + pieces
                 continue
             if isinstance(found, Failure):
                 return tally.reply(found)
-            claims += [_moved(claim, start) for claim in found]
+            claims += [moved(claim, start) for claim in found]
         return tally.reply(tuple(claims))
 
     async def _split(self, question: str, piece: str, tally: Tally) -> list[DraftClaim] | Failure:
@@ -140,8 +143,10 @@ class LLMJudge:
         """See `Judge.label`. The quotes of supported and inferred claims have been looked up."""
         tally = self._tally({"question": question, "answer": "\n".join(claim.text for claim in claims)}, evidence)
 
+        asked = self._asked(question, tally)
+
         async def ask(view: View) -> tuple[Claim, ...] | Failure:
-            labelling = Labelling(asking=self.asking, redaction=self.redaction, question=question, tally=tally)
+            labelling = Labelling(asking=self.asking, redaction=self.redaction, question=asked, tally=tally)
             return await labelling.label(claims, view)
 
         return await self._fitted(evidence, ask, tally)
@@ -150,8 +155,10 @@ class LLMJudge:
         """See `Judge.faithfulness`."""
         tally = self._tally({"question": question, "answer": answer}, evidence)
 
+        asked = self._asked(question, tally)
+
         async def ask(view: View) -> Faithfulness | Failure:
-            sections, hidden = self._about(question, answer, view)
+            sections, hidden = self._about(asked, answer, view)
             form = await self.asking.ask("faithfulness", FAITHFULNESS, sections, VERDICT_TOKENS, tally)
             if isinstance(form, Failure):
                 return form
@@ -174,17 +181,23 @@ class LLMJudge:
         return await self._fitted(evidence, ask, tally)
 
     async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
-        """See `Judge.classify`. Of a transcript too long for the model the oldest turns go first."""
+        """See `Judge.classify`. Of a transcript too long for the prompt or the model the oldest turns go first."""
         tally = self._tally({"transcript": transcript, "answer": output})
-        shown = transcript
+        shown, found = transcript, TooLong()
         for _ in range(MOST_SHRINKS):
             try:
                 return tally.reply(await self._classify(shown, output, tally))
-            except TooLong:
-                shown = _tail(transcript, len(shown) // 2)
-                tally.flags.add("context_too_small")
-                tally.notes["transcript_cut"] = len(transcript) - len(shown)
-        return tally.reply(self._too_long())
+            except TooLong as error:
+                found = error
+                if not error.over:
+                    tally.flags.add("context_too_small")
+                if not shown or len(shown) <= error.over:
+                    break  # without any record it would still be too long
+                kept = len(shown) - error.over - MARK_ROOM if error.over else len(shown) // 2
+                shown = tail(transcript, max(kept, 0))
+                tally.flags.add("transcript_cut")
+                tally.notes["transcript_cut"] = len(transcript) - max(kept, 0)
+        return tally.reply(self._too_long(found))
 
     async def _classify(self, transcript: str, output: str, tally: Tally) -> Verdict | Failure:
         hidden = self.redaction.hide(output)
@@ -204,8 +217,10 @@ class LLMJudge:
         """See `Judge.spans`. A stretch that doesn't stand in the answer is dropped and counted."""
         tally = self._tally({"question": question, "answer": answer}, evidence)
 
+        asked = self._asked(question, tally)
+
         async def ask(view: View) -> tuple[UnsupportedSpan, ...] | Failure:
-            sections, hidden = self._about(question, answer, view)
+            sections, hidden = self._about(asked, answer, view)
             form = await self.asking.ask("spans", SPANS, sections, answer_tokens(answer), tally)
             if isinstance(form, Failure):
                 return form
@@ -234,11 +249,16 @@ class LLMJudge:
     async def needs_facts(self, request: str) -> Reply[bool]:
         """See `Judge.needs_facts`. Of a long request the beginning is read."""
         tally = self._tally({"question": request})
-        sections = [section("REQUEST", cut(request, ANSWER_CHUNK)[0], self.redaction)]
+        shown, gone = cut(request, min(ANSWER_CHUNK, self.asking.max_chars // 2))
+        if gone:
+            tally.flags.add("question_cut")
+            tally.notes["question_cut"] = gone
         try:
-            form = await self.asking.ask("facts", FACTS, sections, FACTS_TOKENS, tally)
-        except TooLong:
-            return tally.reply(self._too_long())
+            form = await self.asking.ask(
+                "facts", FACTS, [section("REQUEST", shown, self.redaction)], FACTS_TOKENS, tally
+            )
+        except TooLong as error:
+            return tally.reply(self._too_long(error))
         return tally.reply(form if isinstance(form, Failure) else form.needs_facts)
 
     async def probe(self) -> None:
@@ -252,8 +272,8 @@ class LLMJudge:
             form = await self.asking.ask("probe", PROBE, [Section(name="PROBE", text="ok")], PROBE_TOKENS, tally)
         except GiveUp as error:
             raise ConfigError(str(error)) from None
-        except TooLong:
-            form = self._too_long()
+        except TooLong as error:
+            form = self._too_long(error)
         if not isinstance(form, Failure) or form.status == "skipped":
             return
         if form.reason == "judge_unparsable":
@@ -261,9 +281,17 @@ class LLMJudge:
         raise ConfigError(f"judge: {form.message or form.reason}; check base_url and model")
 
     async def _fitted(self, view: View, ask: Callable[[View], Awaitable[T | Failure]], tally: Tally) -> Reply[T]:
-        reply = await fitted(view, ask, tally, self._too_long())
+        reply = await fitted(view, ask, tally, self._too_long)
         self._count_redactions(tally)
         return replace(reply, notes=dict(tally.notes))
+
+    def _asked(self, question: str, tally: Tally) -> str:
+        """The question as far as a prompt has room for it; what is cut is said."""
+        shown, gone = cut(question, self.asking.max_chars // QUESTION_SHARE)
+        if gone:
+            tally.flags.add("question_cut")
+            tally.notes["question_cut"] = gone
+        return shown
 
     def _about(self, question: str, answer: str, view: View) -> tuple[list[Section], Hidden]:
         rendered = render_view(view, self.redaction)
@@ -298,38 +326,10 @@ class LLMJudge:
         if self.redaction.counts:
             tally.notes["redacted"] = dict(self.redaction.counts)
 
-    def _too_long(self) -> Failure:
-        return Failure(
-            status="unknown", reason="low_coverage", message=f"{self.config.model}'s context is too small for this text"
-        )
-
-
-_PARAGRAPH = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s*")
-
-
-def _pieces(text: str, offset: int, size: int) -> list[tuple[int, str]]:
-    """The text in pieces of at most `size` characters, cut after a line or sentence where there is one."""
-    pieces: list[tuple[int, str]] = []
-    start = 0
-    while len(text) - start > size:
-        ends = [
-            match.end() for match in _PARAGRAPH.finditer(text, start + size // 2, start + size) if match.end() > start
-        ]
-        end = ends[-1] if ends else start + size
-        pieces.append((offset + start, text[start:end]))
-        start = end
-    if text[start:].strip() or not pieces:
-        pieces.append((offset + start, text[start:]))
-    return pieces
-
-
-def _moved(claim: DraftClaim, offset: int) -> DraftClaim:
-    if claim.start is None or claim.end is None:
-        return claim
-    return replace(claim, start=claim.start + offset, end=claim.end + offset)
-
-
-def _tail(text: str, size: int) -> str:
-    """The end of a text, with a mark for what went before."""
-    gone = len(text) - size
-    return f"[…{gone} characters cut] {text[gone:]}" if gone > 0 else text
+    def _too_long(self, error: TooLong) -> Failure:
+        why = f"{self.config.model}'s context is too small for this text"
+        if error.over:
+            why = (
+                f"even without evidence the prompt is longer than {self.asking.max_chars} characters (max_prompt_chars)"
+            )
+        return Failure(status="unknown", reason="low_coverage", message=why)

@@ -9,7 +9,7 @@ from typing import Protocol
 from groundwire.scorer.cache import Cache, MemoryCache
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.judge import Judge
-from groundwire.scorer.judges.asking import Asking
+from groundwire.scorer.judges.asking import MAX_PROMPT_CHARS, Asking
 from groundwire.scorer.judges.calls import Calls
 from groundwire.scorer.judges.config import (
     OPENAI_URL,
@@ -33,10 +33,12 @@ __all__ = ["PromptSettings", "build_judge", "price_of", "require_price"]
 
 
 class PromptSettings(Protocol):
-    """The one setting beside a metric's configuration that concerns its judge."""
+    """The settings beside a metric's configuration that concern its judge."""
 
     @property
     def prompts_dir(self) -> Path | None: ...
+    @property
+    def max_prompt_chars(self) -> int: ...
 
 
 def build_judge(
@@ -79,6 +81,7 @@ def build_judge(
         prompts=prompts,
         cache=cache or MemoryCache(),
         identity=json.dumps(version.model_dump(mode="json"), sort_keys=True),
+        max_chars=settings.max_prompt_chars if settings else MAX_PROMPT_CHARS,
     )
     return LLMJudge(config=config, asking=asking, version=version, redaction=Redaction(kinds=config.redact))
 

@@ -141,7 +141,7 @@ class DecisionJudge:
                 for name, claim, near in zip(names, claims, aligned, strict=True)
             )
 
-        return self._counted(await fitted(evidence, ask, tally, self._too_long()), tally)
+        return self._counted(await fitted(evidence, ask, tally, lambda _: self._too_long()), tally)
 
     async def faithfulness(self, question: str, answer: str, evidence: View) -> Reply[Faithfulness]:
         """See `Judge.faithfulness`: one `score` question a dimension; no statements are named."""
@@ -161,7 +161,7 @@ class DecisionJudge:
                 return _unparsable()
             return Faithfulness(dimensions=Dimensions(**known), explanation="by a decision model, without reasons")
 
-        return self._counted(await fitted(evidence, ask, tally, self._too_long()), tally)
+        return self._counted(await fitted(evidence, ask, tally, lambda _: self._too_long()), tally)
 
     async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
         """See `Judge.classify`: one `noul` question; hallucinated from a probability of 0.5."""

@@ -314,6 +314,8 @@ class HallucinationMetric:
             coverage = reply.view.coverage
         if reply.value is None:
             return _failed(reply.failure), coverage
+        if coverage.share < self.settings.min_coverage:  # the prompt or the model's context held less than was sent
+            return _Outcome(status="unknown", reason="low_coverage"), coverage
         dimensions = reply.value.dimensions.model_dump()
         outcome = _Outcome(
             status="scored",
@@ -345,6 +347,8 @@ class HallucinationMetric:
         view = reply.view or view
         if reply.value is None:
             return _failed(reply.failure), view.coverage
+        if view.coverage.share < self.settings.min_coverage:
+            return _Outcome(status="unknown", reason="low_coverage"), view.coverage
         claims, coverage = reply.value, view.coverage
         if self.settings.recheck and _was_cut(view):
             claims, coverage = await self._recheck(material, drafts, claims, coverage, judge, tally)
