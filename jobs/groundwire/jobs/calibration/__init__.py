@@ -1,8 +1,10 @@
 """Calibration: the judge held against what people said, and probed for what agreement hides."""
 
 from groundwire.jobs.calibration.agreement import FEWEST, Agreement, Calibration, Difference, calibrate, judge_of
+from groundwire.jobs.calibration.drawing import Candidate, Drawn, draw, stratum_of
 from groundwire.jobs.calibration.labels import ClaimLabel, HumanLabel, RowIndex, Verdict, read_labels, verdict_of
 from groundwire.jobs.calibration.probes import Bias, NoCache, OpenJudge, Probes, Retest, run_probes
+from groundwire.jobs.calibration.stored import Fetched, Standing, fetch, judge_opener, keep, labelled_rows, standing
 from groundwire.jobs.calibration.twins import TwinJudge, padded, shuffled
 
 __all__ = [
@@ -10,21 +12,32 @@ __all__ = [
     "Agreement",
     "Bias",
     "Calibration",
+    "Candidate",
     "ClaimLabel",
     "Difference",
+    "Drawn",
+    "Fetched",
     "HumanLabel",
     "NoCache",
     "OpenJudge",
     "Probes",
     "Retest",
     "RowIndex",
+    "Standing",
     "TwinJudge",
     "Verdict",
     "calibrate",
+    "draw",
+    "fetch",
     "judge_of",
+    "judge_opener",
+    "keep",
+    "labelled_rows",
     "padded",
     "read_labels",
     "run_probes",
     "shuffled",
+    "standing",
+    "stratum_of",
     "verdict_of",
 ]

@@ -96,7 +96,13 @@ class Probes(BaseModel):
 
 
 async def run_probes(
-    partitions: Sequence[Partition], metric: HallucinationMetric, open_judge: OpenJudge, *, repeats: int, run_id: str
+    partitions: Sequence[Partition],
+    metric: HallucinationMetric,
+    open_judge: OpenJudge,
+    *,
+    repeats: int,
+    run_id: str,
+    evaluator: str = "",
 ) -> Probes:
     """Judge the partitions `repeats` times as they are, once with the evidence shuffled, once with padded claims.
 
@@ -109,7 +115,7 @@ async def run_probes(
     passes = []
     for shuffle, pad in (*[(None, False)] * repeats, (SEED, False), (None, True)):
         async with open_judge() as judge:
-            twin = TwinJudge(judge=judge, shuffle=shuffle, pad=pad)
+            twin = TwinJudge(judge=judge, shuffle=shuffle, pad=pad, evaluator=evaluator)
             passes.append(await _judged(partitions, metric, twin, run_id))
     plain, moved, longer = passes[:repeats], passes[repeats], passes[repeats + 1]
     every = [row for one in passes for row in one]

@@ -52,12 +52,14 @@ def padded(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TwinJudge:
-    """A judge asked in another dress; with neither change it is the judge itself."""
+    """A judge asked in another dress; with neither change it is the judge itself, spending as a backfill does."""
 
     judge: Judge
     shuffle: int | None = None
     """Seed of the order of evidence; None leaves it."""
     pad: bool = False
+    evaluator: str = ""
+    """On whose behalf it asks: never out of that evaluator's live windows."""
 
     @property
     def version(self) -> JudgeVersion:
@@ -71,7 +73,7 @@ class TwinJudge:
 
     def bound(self, account: Account) -> Self:
         """See `Judge.bound`."""
-        return replace(self, judge=self.judge.bound(account))
+        return replace(self, judge=self.judge.bound(replace(account, evaluator=self.evaluator, live=False)))
 
     def _seen(self, evidence: View) -> View:
         return evidence if self.shuffle is None else shuffled(evidence, seed=self.shuffle)

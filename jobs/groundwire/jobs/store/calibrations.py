@@ -7,10 +7,11 @@ from datetime import datetime
 from pydantic import JsonValue
 from sqlalchemy import Connection, select
 
-from groundwire.jobs.store.schema import calibrations, identity, work
+from groundwire.jobs.store.rows import StoredRow, history
+from groundwire.jobs.store.schema import calibrations, identity, rows, work
 from groundwire.scorer import PartitionType
 
-__all__ = ["StoredCalibration", "add", "latest", "list_calibrations", "origins"]
+__all__ = ["StoredCalibration", "add", "labelled", "latest", "list_calibrations", "origins"]
 
 CHUNK = 500
 """Ids in one query."""
@@ -67,4 +68,30 @@ def origins(tx: Connection, work_ids: Sequence[str]) -> dict[str, Mapping[str, J
         some = work_ids[start : start + CHUNK]
         statement = select(work.c.work_id, work.c.origin).where(work.c.work_id.in_(some))
         found.update({row.work_id: row.origin for row in tx.execute(statement)})
+    return found
+
+
+def labelled(
+    tx: Connection,
+    evaluator: str,
+    *,
+    row_ids: Sequence[str] = (),
+    partition_ids: Sequence[str] = (),
+    trace_ids: Sequence[str] = (),
+) -> list[StoredRow]:
+    """The evaluator's current rows of those partitions and traces, and of the partitions of those rows, old or new."""
+    wanted: set[str] = set()
+    for column, values in (
+        (rows.c.row_id, row_ids),
+        (rows.c.partition_id, partition_ids),
+        (rows.c.trace_id, trace_ids),
+    ):
+        for start in range(0, len(values), CHUNK):
+            statement = select(rows.c.work_id).where(
+                column.in_(values[start : start + CHUNK]), rows.c.evaluator == evaluator
+            )
+            wanted.update(tx.scalars(statement))
+    found: list[StoredRow] = []
+    for work_id in sorted(wanted):
+        found += [stored for stored in history(tx, work_id) if stored.superseded_at is None]
     return found

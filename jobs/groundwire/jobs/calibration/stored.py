@@ -1,0 +1,149 @@
+"""Calibrations over the state: the rows that were labelled, their traces as they stand, and the result that is kept."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from groundwire.connectors import Origin, Trace
+from groundwire.jobs.admission import Evaluator
+from groundwire.jobs.calibration.agreement import Calibration
+from groundwire.jobs.calibration.labels import HumanLabel
+from groundwire.jobs.calibration.probes import NoCache, OpenJudge, Probes
+from groundwire.jobs.service import Service
+from groundwire.jobs.spec import EvaluatorSpec
+from groundwire.jobs.store import calibrations
+from groundwire.jobs.store.calibrations import StoredCalibration
+from groundwire.jobs.store.rows import StoredRow
+from groundwire.scorer import Judge, LLMJudge, Partition, RetryLater, SkipThis, build_judge, require_price
+
+__all__ = ["Fetched", "Standing", "fetch", "judge_opener", "keep", "labelled_rows", "standing"]
+
+AT_ONCE = 8
+"""Traces that are fetched at once."""
+
+
+async def labelled_rows(service: Service, evaluator: str, labels: Sequence[HumanLabel]) -> list[StoredRow]:
+    """The evaluator's current rows of what was labelled."""
+    return await service.store.read(
+        calibrations.labelled,
+        evaluator,
+        partition_ids=[label.partition_id for label in labels if label.partition_id],
+        row_ids=[label.row_id for label in labels if label.row_id and not label.partition_id],
+        trace_ids=[label.trace_id for label in labels if label.trace_id and not (label.row_id or label.partition_id)],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A row with its trace as it stands on the platform now."""
+
+    stored: StoredRow
+    trace: Trace
+    partition: Partition
+
+
+async def fetch(service: Service, evaluator: Evaluator, rows: Sequence[StoredRow]) -> list[Fetched]:
+    """The traces of those rows, in their order, without those that are gone or can't be had now."""
+    source = service.source(evaluator.spec.source)
+    known = await service.store.read(calibrations.origins, [stored.work_id for stored in rows])
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(stored: StoredRow) -> Fetched | None:
+        origin = known.get(stored.work_id)
+        if origin is None:
+            return None
+        async with slots:
+            try:
+                trace = await source.fetch(_origin(origin))
+            except (SkipThis, RetryLater):
+                return None
+        for partition in evaluator.partitions(trace):
+            if partition.partition_id == stored.row.partition_id:
+                return Fetched(stored=stored, trace=trace, partition=partition)
+        return None
+
+    found = await asyncio.gather(*(one(stored) for stored in rows))
+    return [fetched for fetched in found if fetched is not None]
+
+
+def _origin(origin: Mapping[str, JsonValue]) -> Origin:
+    start, end, hints = origin.get("start_time"), origin.get("end_time"), origin.get("hints")
+    return Origin(
+        trace_id=str(origin["trace_id"]),
+        start_time=datetime.fromisoformat(start) if isinstance(start, str) else None,
+        end_time=datetime.fromisoformat(end) if isinstance(end, str) else None,
+        hints=hints if isinstance(hints, dict) else {},
+    )
+
+
+def judge_opener(service: Service, spec: EvaluatorSpec) -> OpenJudge:
+    """Opens an evaluator's judge with no cache, spending through the ledger. Raises `ConfigError`."""
+    config = service.judge_config(spec)
+    if service.budget is not None or service.settings.cap:
+        require_price(config)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Judge]:
+        ledger = replace(service.ledger, keep_cache=False)
+        judge = build_judge(config, ledger=ledger, cache=NoCache(), metric=spec.config, settings=spec.settings)
+        try:
+            yield judge
+        finally:
+            if isinstance(judge, LLMJudge):
+                await judge.close()
+
+    return opened
+
+
+async def keep(service: Service, evaluator: str, calibration: Calibration, probes: Probes | None) -> StoredCalibration:
+    """Store a calibration, without the texts of the rows on which judge and people differ."""
+    head = calibration.headline
+    figures = calibration.model_dump(mode="json", exclude={"differences", "judge"})
+    figures["differences"] = [one.row_id for one in calibration.differences]
+    figures["probes"] = None if probes is None else probes.model_dump(mode="json")
+    made = StoredCalibration(
+        evaluator=evaluator,
+        metric=calibration.metric,
+        metric_version=calibration.metric_version,
+        partition_type=calibration.partition_type,
+        fingerprint=calibration.config_fingerprint,
+        judge=calibration.judge,
+        n=head.n if head else 0,
+        kappa=head.value if head else None,
+        figures=figures,
+        made_at=service.clock(),
+    )
+    await service.store.write(calibrations.add, made)
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What an evaluator's newest calibration is worth today, in one line."""
+
+    text: str
+    stale: bool
+
+
+def standing(
+    made: StoredCalibration | None, *, judge: Mapping[str, JsonValue], fingerprint: str, now: datetime
+) -> Standing | None:
+    """Say how long ago the judge was calibrated, on how much, how well; stale where it is another one now."""
+    if made is None:
+        return None
+    days = max((now - made.made_at).days, 0)
+    when = "today" if days == 0 else f"{days} {'day' if days == 1 else 'days'} ago"
+    kappa = "undefined" if made.kappa is None else f"{made.kappa:.2f}"
+    text = f"judge calibrated {when} on {made.n} rows: kappa {kappa}"
+    if dict(made.judge) != dict(judge):
+        return Standing(
+            text=f"{text}; stale: the judge has changed since, run `groundwire calibrate` again", stale=True
+        )
+    if made.fingerprint != fingerprint:
+        text = f"{text}; stale: the configuration has changed since, run `groundwire calibrate` again"
+        return Standing(text=text, stale=True)
+    return Standing(text=text, stale=False)
