@@ -1,7 +1,7 @@
 """What agreement hides: whether the judge repeats itself, and whether order or length sways it."""
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
@@ -131,8 +131,8 @@ async def run_probes(
 
 async def _judged(partitions: Sequence[Partition], metric: HallucinationMetric, judge: Judge, run_id: str) -> list[Row]:
     own = type(metric)(judge=judge, config=metric.config, settings=metric.settings)
-    outcomes: AsyncIterator[Outcome] = score_partitions(iter(partitions), own, at_once=8, run_id=run_id)  # type: ignore[assignment]  # no Problem goes in
-    return [outcome.row async for outcome in outcomes]
+    outcomes = score_partitions(iter(partitions), own, at_once=8, run_id=run_id)
+    return [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
 
 
 def _movable(metric: HallucinationMetric, partition: Partition) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from groundwire.jobs.cli import sets
+from groundwire.jobs.cli import measures, sets
 
 __all__ = ["register"]
 
@@ -366,3 +366,4 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
     app.command("try")(try_)
     sets.register(app)
+    measures.register(app)

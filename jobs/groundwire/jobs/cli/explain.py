@@ -23,7 +23,7 @@ from groundwire.scorer import (
     headline,
 )
 
-__all__ = ["run_explain"]
+__all__ = ["read_rows", "run_explain"]
 
 _STYLES = {
     "supported": "green",
@@ -44,7 +44,7 @@ def run_explain(
     each_turn: bool,
 ) -> None:
     """Print the rows with that id, or of that trace; with the scored files, the evidence in place too."""
-    found = [row for row in _rows(rows) if wanted in (row.row_id, row.trace_id, row.partition_id)]
+    found = [row for row in read_rows(rows) if wanted in (row.row_id, row.trace_id, row.partition_id)]
     if not found:
         raise ConfigError(f"{rows} holds no row or trace {wanted!r}; `groundwire score FILE --out {rows}` writes it")
     metric = load_metric(ScoreOptions(paths=tuple(paths), config=config), ledger=MemoryLedger())
@@ -55,7 +55,8 @@ def run_explain(
         stdout.print("Name the files that were scored to see the evidence in place.", style="dim")
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file. Raises `ConfigError`."""
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):

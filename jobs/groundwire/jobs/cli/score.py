@@ -21,6 +21,7 @@ from groundwire.jobs.scoring import Counts, Halt, Outcome, partitions_in, score_
 from groundwire.jobs.settings import api_key, one_line
 from groundwire.scorer import (
     MICRO,
+    Cache,
     ConfigError,
     Estimate,
     GiveUp,
@@ -158,10 +159,11 @@ def format_named(name: str | None) -> Format | None:
     return found
 
 
-def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> HallucinationMetric:
+def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | None = None) -> HallucinationMetric:
     """The metric as the options and the configuration file ask for it. Raises `ConfigError`.
 
-    What nobody sets is as `groundwire init` would write it: `relevant` evidence with `recheck`.
+    What nobody sets is as `groundwire init` would write it: `relevant` evidence with `recheck`. Without a cache
+    the judge remembers for as long as it lives.
     """
     data = _read_config(options.config)
     table = data.pop("judge", {})
@@ -185,7 +187,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger) -> Hallucination
     except ValidationError as error:
         raise ConfigError(f"{options.config or 'options'}: {one_line(error, HallucinationSettings)}") from None
     return HallucinationMetric(
-        judge=_judge(options, table, config, settings, ledger),
+        judge=_judge(options, table, config, settings, ledger, cache or MemoryCache()),
         config=config,
         settings=settings,
         max_concurrency=options.concurrency,
@@ -199,6 +201,7 @@ def _judge(
     config: HallucinationConfig,
     settings: HallucinationSettings,
     ledger: MemoryLedger,
+    cache: Cache,
 ) -> Judge:
     """The judge that the options name; what they leave open is as the file's [judge] table says."""
     given = {"kind": options.judge, "model": options.model, "base_url": options.base_url}
@@ -208,7 +211,7 @@ def _judge(
     judge = read_judge_config(data if options.judge != "offline" else {"kind": "offline"}, where="--judge")
     if options.max_usd is not None:
         require_price(judge)
-    return build_judge(judge, ledger=ledger, cache=MemoryCache(), metric=config, settings=settings)
+    return build_judge(judge, ledger=ledger, cache=cache, metric=config, settings=settings)
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""The commands that make measurements of scores, with their arguments: `calibrate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["register"]
+
+Files = Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Files of the traces.")]
+Rows = Annotated[Path | None, typer.Option("--rows", help="The rows that `groundwire score --out` wrote.")]
+Evaluator = Annotated[
+    str | None, typer.Option("--evaluator", help="An evaluator of groundwire.toml: its rows, traces and judge.")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="With --evaluator, the configuration; else the metric's file, as for score."),
+]
+Level = Annotated[str, typer.Option("--level", help="What was scored in the files: span or trace.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
+
+
+def calibrate(
+    labels: Annotated[
+        Path, typer.Argument(metavar="LABELS", help="What people said, as `groundwire label` writes it.")
+    ],
+    files: Files = None,
+    rows: Rows = None,
+    evaluator: Evaluator = None,
+    config: Config = None,
+    level: Level = "trace",
+    judge: Annotated[str, typer.Option("--judge", help="offline, llm or decision.")] = "offline",
+    model: Annotated[str | None, typer.Option("--model", help="The judge's model.")] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="An OpenAI-compatible endpoint.")] = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", min=0, help="Never spend more than this.")] = None,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask again, past the cache: repeated, evidence shuffled, claims padded.")
+    ] = False,
+    repeats: Annotated[int, typer.Option("--repeats", min=2, help="How often --probe asks the same.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Hold the judge against people: agreement, Cohen's kappa, the best threshold, steadiness and bias."""
+    from groundwire.jobs.cli.calibrate import CalibrateOptions, run_calibrate
+
+    options = CalibrateOptions(
+        labels=labels,
+        files=tuple(files or ()),
+        rows=rows,
+        evaluator=evaluator,
+        config=config,
+        level=level,
+        judge=judge,
+        model=model,
+        base_url=base_url,
+        max_usd=max_usd,
+        probe=probe,
+        repeats=repeats,
+        as_json=as_json,
+    )
+    raise typer.Exit(run_calibrate(options))
+
+
+def register(app: typer.Typer) -> None:
+    """Hang the commands into the application."""
+    app.command()(calibrate)
