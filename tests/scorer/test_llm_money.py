@@ -4,18 +4,25 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from itertools import count, islice
+from pathlib import Path
 
 import pytest
 from tests.scorer.judging import PRICE, QUESTION, facts, judge_of, view
 from tests.scorer.openai_server import Call, Fault, JudgeServer
 
+import groundwire.jobs.demo
+from groundwire.connectors import Trace, cut, read_traces
 from groundwire.scorer.errors import ConfigError
-from groundwire.scorer.judge import Reply
 from groundwire.scorer.judges.config import LLMJudgeConfig, OfflineJudgeConfig, PriceConfig
 from groundwire.scorer.judges.registry import price_of, require_price
-from groundwire.scorer.spend import Account, MemoryLedger, Usage
+from groundwire.scorer.metrics.config import HallucinationConfig
+from groundwire.scorer.metrics.hallucination import HallucinationMetric
+from groundwire.scorer.partition import Partition
+from groundwire.scorer.spend import Account, MemoryLedger, Reservation, Usage
 
 CLAIM = facts("It departs at 18:40.")
 
@@ -206,32 +213,23 @@ def _misquoted(form):
 async def test_two_hundred_traces_are_all_accounted_for(judge_server: JudgeServer, cap: int | None, shares) -> None:
     judge_server.latency = 0.002
     judge_server.plan, dealt = plan(shares)
-    ledger = MemoryLedger(cap=cap)
-    judge = judge_of(judge_server, ledger, concurrency=50, timeout_seconds=8.0 if "hanging" not in shares else 2.0)
-    slots = asyncio.Semaphore(50)
+    ledger = WatchedLedger(cap=cap, server=judge_server)
+    patience = 8.0 if "hanging" not in shares else 2.0
+    metric = HallucinationMetric(
+        judge=judge_of(judge_server, ledger, concurrency=50, timeout_seconds=patience),
+        config=HallucinationConfig(concurrency_limit=50),
+        max_concurrency=50,
+    )
+    partitions = list(islice(bundled(metric), 200))
+    rows = await asyncio.gather(*(metric.score(partition) for partition in partitions))
 
-    async def trace(number: int) -> list[Reply[Any]]:
-        answer = f"Flight KL {number} departs at 18:40. The ticket cost {number}.50 euros."
-        bound = judge.bound(Account(trace_id=f"t{number}"))
-        async with slots:
-            split = await bound.split(QUESTION, answer)
-            if split.value is None:
-                return [split]
-            labels = await bound.label(QUESTION, [claim for claim in split.value if claim.kind == "fact"], view())
-            return [split, labels]
-
-    outcomes = await asyncio.gather(*(trace(number) for number in range(200)))
-    assert len(outcomes) == 200
-    spent = Usage()
-    ends: Counter[str] = Counter()
-    for replies in outcomes:
-        for reply in replies:
-            spent += reply.usage
-            assert (reply.value is None) != (reply.failure is None)
-        last = replies[-1].failure
-        ends[last.reason if last else "judged"] += 1
+    assert [row.trace_id for row in rows] == [partition.trace_id for partition in partitions]
+    assert len({row.row_id for row in rows}) == 200
+    ends = Counter(row.reason or row.status for row in rows)
     assert set(ends) <= {
-        "judged",
+        "scored",
+        "no_claims",
+        "undecided",
         "judge_refused",
         "judge_unparsable",
         "judge_timeout",
@@ -239,17 +237,68 @@ async def test_two_hundred_traces_are_all_accounted_for(judge_server: JudgeServe
         "over_budget",
         "judge_rate_limited",
     }
-    assert ends["judged"] > 0
+    assert ends["scored"] > 20
+    assert all((row.score is None) == (row.status != "scored") for row in rows)
     assert ledger.held == {}
-    assert ledger.spent == spent.micro_dollars
-    counted = sum(
-        Decimal(call.prompt_tokens - call.prompt_tokens // 2)
-        + Decimal("0.1") * (call.prompt_tokens // 2)
-        + 4 * call.completion_tokens
-        for call in judge_server.calls
-    )
-    assert ledger.spent >= counted, "never below what the endpoint counted"
-    if cap is not None:
-        assert ledger.spent <= cap, "never above the cap"
+    assert ledger.spent == sum(row.usage.micro_dollars for row in rows)
+    assert ledger.spent >= counted(judge_server), "never below what the endpoint counted"
+    assert ledger.looks > 400, "and that was looked at before and after every call"
     assert (ends["over_budget"] > 0) is (cap == 250_000)
     assert all(dealt[kind] > 0 for kind in shares), "every fault happened"
+
+
+@dataclass(kw_only=True)
+class WatchedLedger(MemoryLedger):
+    """Looks at every step whether what is spent and held covers what the endpoint has counted, and stays in the cap."""
+
+    server: JudgeServer
+    looks: int = 0
+
+    def look(self) -> None:
+        total = self.spent + sum(self.held.values())
+        assert total >= counted(self.server)
+        assert self.cap is None or total <= self.cap
+        self.looks += 1
+
+    async def reserve(self, account: Account, micro_dollars: int) -> Reservation | None:
+        held = await super().reserve(account, micro_dollars)
+        self.look()
+        return held
+
+    async def settle(self, reservation: Reservation, usage: Usage, cache: Mapping[str, str] | None = None) -> None:
+        self.look()
+        await super().settle(reservation, usage, cache)
+        self.look()
+
+
+def counted(server: JudgeServer) -> Decimal:
+    """What the endpoint would bill for every call it has worked on."""
+    return sum(
+        (
+            Decimal(call.prompt_tokens - call.prompt_tokens // 2)
+            + Decimal("0.1") * (call.prompt_tokens // 2)
+            + 4 * call.completion_tokens
+            for call in list(server.calls)
+        ),
+        Decimal(0),
+    )
+
+
+def bundled(metric: HallucinationMetric) -> Iterator[Partition]:
+    """The traces that come with the package, over and over, each time with other words at the end of the answer."""
+    folder = Path(groundwire.jobs.demo.__path__[0])
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jsonl"))
+    traces = [item for path in paths for item in read_traces(str(path)) if isinstance(item, Trace)]
+    found = [item for one in traces for item in cut(one, "trace")]
+    scorable = [item for item in found if isinstance(item, Partition) and metric.outlook(item).calls]
+    assert len(scorable) > 5
+    for number in count():
+        data = scorable[number % len(scorable)].model_dump(mode="json", by_alias=True)
+        data |= {"partition_id": f"t{number}", "trace_id": f"t{number}"}
+        for span in data["spans"]:
+            span["trace_id"] = f"t{number}"
+            for message in span["output_messages"]:
+                for part in message["parts"]:
+                    if part["type"] == "text":
+                        part["content"] += f" This is note {number}."
+        yield Partition.model_validate(data)
