@@ -31,6 +31,12 @@ class ScriptedJudge:
     dimensions: Dimensions | None = None
     fail: Mapping[str, Failure] = field(default_factory=dict)
     """Failure by question (`split`, `label`, `faithfulness`)."""
+    found: tuple[UnsupportedSpan, ...] = ()
+    """What it answers to `spans`."""
+    verdict: Verdict | None = None
+    """What it answers to `classify`."""
+    transcripts: list[str] = field(default_factory=list)
+    """What it was asked to classify against."""
     usage: Usage = field(default_factory=lambda: Usage(calls=1, input_tokens=10, output_tokens=5, micro_dollars=7))
     capabilities: frozenset[Capability] = ALL
     asked: list[tuple[str, View | None]] = field(default_factory=list)
@@ -74,10 +80,18 @@ class ScriptedJudge:
         return Reply(value=Faithfulness(dimensions=self.dimensions), usage=self.usage)
 
     async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
-        raise AssertionError("not asked in these tests")
+        self.asked.append(("classify", None))
+        self.transcripts.append(transcript)
+        if "classify" in self.fail:
+            return Reply(failure=self.fail["classify"], usage=self.usage)
+        assert self.verdict is not None
+        return Reply(value=self.verdict, usage=self.usage)
 
     async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:
-        raise AssertionError("not asked in these tests")
+        self.asked.append(("spans", evidence))
+        if "spans" in self.fail:
+            return Reply(failure=self.fail["spans"], usage=self.usage)
+        return Reply(value=self.found, usage=self.usage)
 
     async def needs_facts(self, request: str) -> Reply[bool]:
         raise AssertionError("not asked in these tests")

@@ -39,6 +39,7 @@ from groundwire.scorer.metrics.config import (
     HallucinationSettings,
 )
 from groundwire.scorer.metrics.hallucination import HallucinationMetric, Material, get_trace_metric
+from groundwire.scorer.metrics.span_finding import Spans, find_spans, require_spans
 from groundwire.scorer.naming import KindRule, RootRule, SpanRule, rekind
 from groundwire.scorer.partition import (
     BlobPart,
@@ -174,6 +175,7 @@ __all__ = [
     "SpanKind",
     "SpanRule",
     "SpanStatus",
+    "Spans",
     "Status",
     "TextPart",
     "Threshold",
@@ -198,6 +200,7 @@ __all__ = [
     "compare_proportions",
     "content_hash",
     "find_quote",
+    "find_spans",
     "fit",
     "get_trace_metric",
     "headline",
@@ -218,6 +221,7 @@ __all__ = [
     "read_sources",
     "rekind",
     "require_price",
+    "require_spans",
     "resolve",
     "verify",
     "weighted_kappa",

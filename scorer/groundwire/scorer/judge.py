@@ -6,7 +6,7 @@ from typing import Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from groundwire.scorer.claims import Claim, DraftClaim
+from groundwire.scorer.claims import Citation, Claim, DraftClaim
 from groundwire.scorer.evidence import View
 from groundwire.scorer.spend import Account, Usage
 
@@ -121,6 +121,10 @@ class UnsupportedSpan:
     probability: float
     type: Literal["contradiction", "unsupported_addition", "fabricated_reference"]
     reason: str = ""
+    subtype: str | None = None
+    """What is wrong in it, where that is known: number, date, unit, name, url, …; see `claims.Check`."""
+    evidence: Citation | None = None
+    """What the evidence has instead, where it has something."""
 
 
 class Judge(Protocol):

@@ -111,6 +111,7 @@ class OfflineJudge:
                 probability=claim.probability or 0.0,
                 type=_SPAN_TYPES.get(claim.type or "", "unsupported_addition"),
                 reason=claim.reason,
+                evidence=claim.evidence,
             )
             for claim in claims
             if claim.label == "hallucinated" and claim.start is not None and claim.end is not None
