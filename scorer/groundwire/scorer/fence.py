@@ -77,7 +77,7 @@ _SUSPICIONS: tuple[tuple[tuple[tuple[str, ...], ...], re.Pattern[str]], ...] = t
         ((("[[",), ("rating",)), r"\brating\s*:\s*\[\[\s*\d"),
         (
             (("grade:", "grade :", "verdict:", "verdict :"),),
-            r"(?m)^\s*(?:final\s+)?(?:grade|verdict)\s*:\s*(?:[a-f]\b|pass|correct|grounded|supported)",
+            r"(?m)(?:^|[\"'])\s*(?:final\s+)?(?:grade|verdict)\s*:\s*(?:[a-f]\b|pass|correct|grounded|supported)",
         ),
         # delimiters and roles of prompts
         ((("<<",),), r"<</?\d{9}(?: |>>)"),
@@ -137,6 +137,8 @@ def is_suspicious(text: str) -> bool:
     A sign for the reader of a score, in nine languages; no verdict depends on it.
     """
     lower = text.lower()
+    if "\\" in lower:  # a tool's JSON holds its strings with quotes and line ends escaped
+        lower = lower.replace("\\n", "\n").replace('\\"', '"')
     for hints, pattern in _SUSPICIONS:
         if all(any(hint in lower for hint in group) for group in hints) and pattern.search(lower):
             return True
