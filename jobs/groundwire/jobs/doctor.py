@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from groundwire.connectors import Finding
+from groundwire.jobs.calibration import standing
 from groundwire.jobs.service import Service
-from groundwire.jobs.store import outbox
+from groundwire.jobs.spec import EvaluatorSpec
+from groundwire.jobs.store import calibrations, outbox
 from groundwire.scorer import GroundwireError, LLMJudge
 
 __all__ = ["examine"]
@@ -26,7 +28,24 @@ async def examine(service: Service) -> list[Finding]:
             caps = ", ".join(f"${cap.usd:g} per {cap.per}" for cap in evaluator.cap) or "no cap"
             message = f"{evaluator.level} level, sample {evaluator.sample:g}, {caps}"
             findings.append(Finding(what=f"evaluator {evaluator.name}", state="ok", message=message))
+            findings.append(await _calibration(service, evaluator))
     return findings
+
+
+async def _calibration(service: Service, spec: EvaluatorSpec) -> Finding:
+    """What is known of the judge's agreement with people."""
+    what = f"calibration {spec.name}"
+    try:
+        metric = service.metric(spec)
+        made = await service.store.read(calibrations.latest, spec.name, metric.fingerprint)
+    except GroundwireError as error:
+        return Finding(what=what, state="failed", message=str(error))
+    judge = metric.judge.version.model_dump(mode="json")
+    found = standing(made, judge=judge, fingerprint=metric.fingerprint, now=service.clock())
+    if found is None:
+        message = "never: `groundwire label` asks people, `groundwire calibrate` holds the judge against them"
+        return Finding(what=what, state="ok", message=message)
+    return Finding(what=what, state="warning" if found.stale else "ok", message=found.text)
 
 
 def _configuration(service: Service) -> Finding:

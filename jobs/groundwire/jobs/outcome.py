@@ -13,7 +13,7 @@ from groundwire.jobs.store.outbox import Entry, Wanted
 from groundwire.jobs.store.rows import StoredRow
 from groundwire.scorer import Partition, Row, write_comment
 
-__all__ = ["backoff", "facts_of", "score_of", "scores_of"]
+__all__ = ["backoff", "facts_of", "score_of", "scores_of", "target_of"]
 
 FIRST_WAIT = 15.0
 """Seconds before the first retry of an error; each further one waits twice as long."""
@@ -41,7 +41,7 @@ def scores_of(
 
     A row without a score withdraws the one that stood there. With `write_status`, `<name>.status` tells why.
     """
-    target = _target(trace, partition, project=project, before=before)
+    target = target_of(trace, partition, project=project, before=before)
     key = f"{partition.partition_type}:{partition.partition_id}"
 
     def wanted(name: str, value: float | str | None) -> Wanted:
@@ -89,7 +89,7 @@ def _comment(row: Row, trace: Trace, before: StoredRow | None) -> str:
     return write_comment(row, note=f"re-scored: {what} (before: {earlier})")
 
 
-def _target(trace: Trace, partition: Partition, *, project: str, before: StoredRow | None) -> dict[str, JsonValue]:
+def target_of(trace: Trace, partition: Partition, *, project: str, before: StoredRow | None) -> dict[str, JsonValue]:
     """Where a score stands. Its time is that of the first scoring: a late root doesn't move it to another day."""
     root = trace.root
     span = partition.target or root

@@ -1,32 +1,50 @@
 """Calibration: the judge held against what people said, and probed for what agreement hides."""
 
 from groundwire.jobs.calibration.agreement import FEWEST, Agreement, Calibration, Difference, calibrate, judge_of
+from groundwire.jobs.calibration.asking import Asked, Ending, Question, ask_all
 from groundwire.jobs.calibration.drawing import Candidate, Drawn, draw, stratum_of
 from groundwire.jobs.calibration.labels import ClaimLabel, HumanLabel, RowIndex, Verdict, read_labels, verdict_of
 from groundwire.jobs.calibration.probes import Bias, NoCache, OpenJudge, Probes, Retest, run_probes
-from groundwire.jobs.calibration.stored import Fetched, Standing, fetch, judge_opener, keep, labelled_rows, standing
+from groundwire.jobs.calibration.stored import (
+    Fetched,
+    Standing,
+    annotate,
+    candidates_of,
+    fetch,
+    judge_opener,
+    keep,
+    labelled_rows,
+    rows_with,
+    standing,
+)
 from groundwire.jobs.calibration.twins import TwinJudge, padded, shuffled
 
 __all__ = [
     "FEWEST",
     "Agreement",
+    "Asked",
     "Bias",
     "Calibration",
     "Candidate",
     "ClaimLabel",
     "Difference",
     "Drawn",
+    "Ending",
     "Fetched",
     "HumanLabel",
     "NoCache",
     "OpenJudge",
     "Probes",
+    "Question",
     "Retest",
     "RowIndex",
     "Standing",
     "TwinJudge",
     "Verdict",
+    "annotate",
+    "ask_all",
     "calibrate",
+    "candidates_of",
     "draw",
     "fetch",
     "judge_of",
@@ -35,6 +53,7 @@ __all__ = [
     "labelled_rows",
     "padded",
     "read_labels",
+    "rows_with",
     "run_probes",
     "shuffled",
     "standing",

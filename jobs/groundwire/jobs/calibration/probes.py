@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from groundwire.jobs.calibration.labels import verdict_of
-from groundwire.jobs.calibration.twins import TwinJudge
+from groundwire.jobs.calibration.twins import TwinJudge, shuffled
 from groundwire.jobs.scoring import Outcome, score_partitions
 from groundwire.scorer import (
     BootstrapEstimate,
@@ -16,6 +16,7 @@ from groundwire.scorer import (
     HallucinationMetric,
     Interval,
     Judge,
+    Material,
     Partition,
     Row,
     bootstrap,
@@ -60,7 +61,7 @@ class Retest(BaseModel):
     flipped_interval: Interval
     """Wilson's, of their share."""
     spread: float
-    """Mean distance of two scores of the same row, in [0, 1]."""
+    """Mean distance of two judgements of the same row, in [0, 1]: of the scores, or the share of claims that differ."""
     found: bool
     """Whether the judge is unsteady: the low end of the interval is above 2 %."""
 
@@ -75,7 +76,7 @@ class Bias(BaseModel):
     flipped: int
     """Rows whose verdict changed."""
     effect: float
-    """`position`: how much further the score moves than between two plain calls. `verbosity`: how much better (or,
+    """`position`: how much further the judgement moves than between two plain calls. `verbosity`: how much better (or,
     below zero, worse) an answer fares for being longer. In [-1, 1]."""
     interval: Interval
     """Bootstrap over rows."""
@@ -137,8 +138,7 @@ async def _judged(partitions: Sequence[Partition], metric: HallucinationMetric, 
 
 def _movable(metric: HallucinationMetric, partition: Partition) -> bool:
     material = metric.material(partition)
-    view = getattr(material, "view", None)
-    return view is not None and len(view.shown) > 1
+    return isinstance(material, Material) and shuffled(material.view, seed=SEED) != material.view
 
 
 def _goodness(row: Row) -> float | None:
@@ -148,10 +148,24 @@ def _goodness(row: Row) -> float | None:
     return row.score if row.direction == "higher_is_better" else 1 - row.score
 
 
-def _apart(one: Row, other: Row) -> float | None:
-    """How far two judgements of a row are apart, in [0, 1]; None where either gave no score."""
-    left, right = _goodness(one), _goodness(other)
-    return None if left is None or right is None else abs(left - right)
+def _apart(one: Row, other: Row) -> float:
+    """How far two decided judgements of a row are apart, in [0, 1]: of their scores, or of the claims they share.
+
+    Two rows can have one score for different reasons; the share of claims whose verdict differs then tells.
+    """
+    left, right = _claims(one), _claims(other)
+    shared = left.keys() & right.keys()
+    differing = sum(left[key] != right[key] for key in shared) / len(shared) if shared else 0.0
+    return max(differing, abs((_goodness(one) or 0.0) - (_goodness(other) or 0.0)))
+
+
+def _claims(row: Row) -> dict[tuple[int, int], bool]:
+    """Whether each labelled claim is hallucinated, by its place in the answer."""
+    return {
+        (claim.start, claim.end): claim.label == "hallucinated"
+        for claim in row.claims
+        if claim.label is not None and claim.start is not None and claim.end is not None
+    }
 
 
 def _flipped(rows: Sequence[Row]) -> bool:
@@ -174,7 +188,7 @@ def _retest(plain: Sequence[Sequence[Row]]) -> Retest:
     rows = [same for same in zip(*plain, strict=True) if _decided(same)]
     _enough(len(rows))
     flipped = sum(_flipped(same) for same in rows)
-    spreads = [_mean([_apart(a, b) or 0.0 for a, b in itertools.combinations(same, 2)]) for same in rows]
+    spreads = [_mean([_apart(a, b) for a, b in itertools.combinations(same, 2)]) for same in rows]
     interval = wilson_interval(flipped, len(rows))
     return Retest(
         n=len(rows),
@@ -193,8 +207,8 @@ def _position(plain: Sequence[Sequence[Row]], moved: Sequence[Row], movable: Seq
         same = [one[index] for one in plain]
         if not _decided((*same, moved[index])):
             continue
-        across = _mean([_apart(row, moved[index]) or 0.0 for row in same])
-        within = _mean([_apart(a, b) or 0.0 for a, b in itertools.combinations(same, 2)])
+        across = _mean([_apart(row, moved[index]) for row in same])
+        within = _mean([_apart(a, b) for a, b in itertools.combinations(same, 2)])
         effects.append(across - within)
         flipped += _flipped((same[0], moved[index]))
     _enough(len(effects))

@@ -7,23 +7,93 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import JsonValue
+from sqlalchemy import Connection
 
 from groundwire.connectors import Origin, Trace
 from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.calibration.agreement import Calibration
+from groundwire.jobs.calibration.drawing import Candidate
 from groundwire.jobs.calibration.labels import HumanLabel
 from groundwire.jobs.calibration.probes import NoCache, OpenJudge, Probes
+from groundwire.jobs.delivery import Delivered
+from groundwire.jobs.outcome import target_of
 from groundwire.jobs.service import Service
 from groundwire.jobs.spec import EvaluatorSpec
-from groundwire.jobs.store import calibrations
+from groundwire.jobs.store import calibrations, outbox, rows
 from groundwire.jobs.store.calibrations import StoredCalibration
+from groundwire.jobs.store.outbox import Wanted
 from groundwire.jobs.store.rows import StoredRow
 from groundwire.scorer import Judge, LLMJudge, Partition, RetryLater, SkipThis, build_judge, require_price
 
-__all__ = ["Fetched", "Standing", "fetch", "judge_opener", "keep", "labelled_rows", "standing"]
+__all__ = [
+    "Fetched",
+    "Standing",
+    "annotate",
+    "candidates_of",
+    "fetch",
+    "judge_opener",
+    "keep",
+    "labelled_rows",
+    "rows_with",
+    "standing",
+]
 
 AT_ONCE = 8
 """Traces that are fetched at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A row with its trace as it stands on the platform now."""
+
+    stored: StoredRow
+    trace: Trace
+    partition: Partition
+
+
+async def candidates_of(service: Service, evaluator: str, fingerprint: str) -> list[Candidate]:
+    """The evaluator's current rows of that configuration that have an answer to look at."""
+    return await service.store.read(_candidates, evaluator, fingerprint)
+
+
+def _candidates(tx: Connection, evaluator: str, fingerprint: str) -> list[Candidate]:
+    return [
+        Candidate(row_id=row_id, status=status, score=score, inclusion=inclusion)
+        for row_id, status, score, inclusion in calibrations.judged(tx, evaluator, fingerprint)
+    ]
+
+
+async def rows_with(service: Service, row_ids: Sequence[str]) -> list[StoredRow]:
+    """The rows of those ids."""
+    found = [await service.store.read(rows.find, row_id) for row_id in row_ids]
+    return [stored for stored in found if stored is not None]
+
+
+async def annotate(
+    service: Service, evaluator: str, score: str, labels: Sequence[tuple[HumanLabel, Fetched]]
+) -> Delivered:
+    """Write each label as a score of that name beside the judge's, once however often it is asked."""
+    spec = service.settings.evaluator(evaluator)
+    for label, fetched in labels:
+        partition = fetched.partition
+        target = target_of(fetched.trace, partition, project=spec.source, before=fetched.stored)
+        wanted = Wanted(
+            source=spec.source,
+            project=spec.source,
+            target=f"{partition.partition_type}:{partition.partition_id}",
+            evaluator=evaluator,
+            score_name=score,
+            payload={
+                "name": score,
+                "value": label.label,
+                "target": target,
+                "metadata": {"row_id": fetched.stored.row.row_id, "labeller": label.labeller},
+                "lower_is_better": False,
+            },
+            comment=label.reason,
+        )
+        await service.store.write(outbox.put, wanted, row_id=label.row_id, run_id="label", now=service.clock())
+    return await service.mail(spec.source).deliver()
 
 
 async def labelled_rows(service: Service, evaluator: str, labels: Sequence[HumanLabel]) -> list[StoredRow]:
@@ -37,19 +107,10 @@ async def labelled_rows(service: Service, evaluator: str, labels: Sequence[Human
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fetched:
-    """A row with its trace as it stands on the platform now."""
-
-    stored: StoredRow
-    trace: Trace
-    partition: Partition
-
-
-async def fetch(service: Service, evaluator: Evaluator, rows: Sequence[StoredRow]) -> list[Fetched]:
+async def fetch(service: Service, evaluator: Evaluator, stored_rows: Sequence[StoredRow]) -> list[Fetched]:
     """The traces of those rows, in their order, without those that are gone or can't be had now."""
     source = service.source(evaluator.spec.source)
-    known = await service.store.read(calibrations.origins, [stored.work_id for stored in rows])
+    known = await service.store.read(calibrations.origins, [stored.work_id for stored in stored_rows])
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(stored: StoredRow) -> Fetched | None:
@@ -66,7 +127,7 @@ async def fetch(service: Service, evaluator: Evaluator, rows: Sequence[StoredRow
                 return Fetched(stored=stored, trace=trace, partition=partition)
         return None
 
-    found = await asyncio.gather(*(one(stored) for stored in rows))
+    found = await asyncio.gather(*(one(stored) for stored in stored_rows))
     return [fetched for fetched in found if fetched is not None]
 
 

@@ -27,22 +27,23 @@ TAIL = " That is what there is to be said about it, and it is said here in full 
 
 
 def shuffled(view: View, *, seed: int) -> View:
-    """The view with its blocks in another order, each named by its new place; the same where there is one block."""
-    order = list(range(len(view.shown)))
-    if len(order) < 2:
-        return view
-    names = sorted(shown.block.name for shown in view.shown)
-    generator = random.Random(f"{seed}:{names}")
-    while order == sorted(order):
-        generator.shuffle(order)
-    counts: dict[str, int] = {}
-    moved = []
-    for place in order:
-        shown = view.shown[place]
-        letter = shown.block.name[:1]
-        counts[letter] = counts.get(letter, 0) + 1
-        moved.append(replace(shown, block=replace(shown.block, name=f"{letter}{counts[letter]}")))
-    return replace(view, shown=tuple(moved))
+    """The view with the blocks of each kind in another order, each named by its new place; none keeps its own.
+
+    A kind with one block stays as it is: a view without two blocks of a kind is returned unchanged.
+    """
+    shown = list(view.shown)
+    for kind in ("tool", "user", "provided"):
+        places = [index for index, one in enumerate(view.shown) if one.block.kind == kind]
+        if len(places) < 2:
+            continue
+        generator = random.Random(f"{seed}:{[view.shown[place].text for place in places]}")
+        moved = list(places)
+        while any(old == new for old, new in zip(places, moved, strict=True)):
+            generator.shuffle(moved)
+        for place, old in zip(places, moved, strict=True):
+            one = view.shown[old]
+            shown[place] = replace(one, block=replace(one.block, name=view.shown[place].block.name))
+    return replace(view, shown=tuple(shown))
 
 
 def padded(text: str) -> str:

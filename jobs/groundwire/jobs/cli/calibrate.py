@@ -321,9 +321,11 @@ def _print_probes(probes: Probes) -> None:
         "test-retest",
         one.found,
         f"{one.flipped} of {one.n} verdicts changed over {one.repeats} calls {_range(one.flipped_interval, share=True)}"
-        f", scores {one.spread:.3f} apart",
+        f", judgements {one.spread:.3f} apart",
     )
-    _print_bias("position", probes.position, "evidence shuffled: scores move {effect:+.3f} further than between calls")
+    _print_bias(
+        "position", probes.position, "evidence shuffled: judgements move {effect:+.3f} further than between calls"
+    )
     _print_bias("verbosity", probes.verbosity, "claims padded: scores move by {effect:+.3f}")
     stdout.print(f"{probes.calls} judge calls, ${probes.micro_dollars / MICRO:.6f}", highlight=False)
 

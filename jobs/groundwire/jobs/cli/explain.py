@@ -23,7 +23,7 @@ from groundwire.scorer import (
     headline,
 )
 
-__all__ = ["read_rows", "run_explain"]
+__all__ = ["materials_of", "read_rows", "run_explain"]
 
 _STYLES = {
     "supported": "green",
@@ -48,7 +48,7 @@ def run_explain(
     if not found:
         raise ConfigError(f"{rows} holds no row or trace {wanted!r}; `groundwire score FILE --out {rows}` writes it")
     metric = load_metric(ScoreOptions(paths=tuple(paths), config=config), ledger=MemoryLedger())
-    materials = _materials(found, paths, metric, file_format=file_format, each_turn=each_turn)
+    materials = materials_of(found, paths, metric, file_format=file_format, each_turn=each_turn)
     for row in found:
         explain(row, materials.get((row.partition_type, row.partition_id)))
     if not paths:
@@ -71,9 +71,15 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise ConfigError(f"{path}: {error.strerror}; name the rows with --rows") from None
 
 
-def _materials(
-    rows: list[Row], paths: list[str], metric: HallucinationMetric, *, file_format: str | None, each_turn: bool
+def materials_of(
+    rows: list[Row],
+    paths: list[str],
+    metric: HallucinationMetric,
+    *,
+    file_format: str | None = None,
+    each_turn: bool = False,
 ) -> dict[tuple[str, str], Material]:
+    """What was judged, by partition type and id, of those rows whose traces stand in the files."""
     wanted = {(row.partition_type, row.partition_id) for row in rows}
     found: dict[tuple[str, str], Material] = {}
     for level in sorted({row.partition_type for row in rows}):

@@ -1,4 +1,4 @@
-"""The commands that make measurements of scores, with their arguments: `calibrate`."""
+"""The commands that make measurements of scores, with their arguments: `label`, `calibrate`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -60,6 +60,42 @@ def calibrate(
     raise typer.Exit(run_calibrate(options))
 
 
+def label(
+    files: Files = None,
+    rows: Rows = None,
+    evaluator: Evaluator = None,
+    config: Config = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Where the labels go, one JSON line each; what is there already stays.")
+    ] = Path("labels.jsonl"),
+    n: Annotated[int, typer.Option("--n", min=1, help="How many answers; 30 to 50 are enough to begin with.")] = 40,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed draws other answers.")] = 1,
+    claims: Annotated[bool, typer.Option("--claims", help="Ask about each claim too.")] = False,
+    labeller: Annotated[str, typer.Option("--labeller", help="Who labels, for the file.")] = "",
+    annotate: Annotated[
+        str | None,
+        typer.Option("--annotate", metavar="SCORE", help="With --evaluator: write each label as this score as well."),
+    ] = None,
+) -> None:
+    """Ask a person about a sample of answers, answer and evidence side by side, one key a label."""
+    from groundwire.jobs.cli.label import LabelOptions, run_label
+
+    options = LabelOptions(
+        out=out,
+        files=tuple(files or ()),
+        rows=rows,
+        evaluator=evaluator,
+        config=config,
+        n=n,
+        seed=seed,
+        claims=claims,
+        labeller=labeller,
+        annotate=annotate,
+    )
+    raise typer.Exit(run_label(options))
+
+
 def register(app: typer.Typer) -> None:
     """Hang the commands into the application."""
+    app.command()(label)
     app.command()(calibrate)

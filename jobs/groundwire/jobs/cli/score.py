@@ -47,6 +47,8 @@ SHOWN = 20
 """Most rows in the table that `score` prints: those with the lowest scores."""
 AT_ONCE = 8
 """Partitions under way at once where nothing else is asked for: the manifest's max_concurrency."""
+NEEDED = {"llm": ("model",), "decision": ("model", "base_url")}
+"""What a judge can't do without."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -208,6 +210,10 @@ def _judge(
     data = {**table, **{name: value for name, value in given.items() if value is not None}}
     if options.judge == "llm":
         data = {**api_key(), **data}
+    for name in NEEDED.get(options.judge, ()):
+        if not data.get(name):
+            flag = name.replace("_", "-")
+            raise ConfigError(f"--judge {options.judge} needs --{flag}, or {name} in the [judge] table of --config")
     judge = read_judge_config(data if options.judge != "offline" else {"kind": "offline"}, where="--judge")
     if options.max_usd is not None:
         require_price(judge)

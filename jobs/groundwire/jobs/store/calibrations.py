@@ -1,6 +1,6 @@
 """The calibrations: how far each evaluator's judge agreed with people, and the rows that they were asked about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from groundwire.jobs.store.rows import StoredRow, history
 from groundwire.jobs.store.schema import calibrations, identity, rows, work
 from groundwire.scorer import PartitionType
 
-__all__ = ["StoredCalibration", "add", "labelled", "latest", "list_calibrations", "origins"]
+__all__ = ["StoredCalibration", "add", "judged", "labelled", "latest", "list_calibrations", "origins"]
 
 CHUNK = 500
 """Ids in one query."""
@@ -55,10 +55,10 @@ def list_calibrations(tx: Connection, *, evaluator: str | None = None) -> list[S
     return [StoredCalibration(**row) for row in tx.execute(statement).mappings()]
 
 
-def latest(tx: Connection, evaluator: str) -> StoredCalibration | None:
-    """An evaluator's newest calibration."""
+def latest(tx: Connection, evaluator: str, fingerprint: str) -> StoredCalibration | None:
+    """An evaluator's newest calibration of that configuration; where there is none, of any."""
     found = list_calibrations(tx, evaluator=evaluator)
-    return found[0] if found else None
+    return next((one for one in found if one.fingerprint == fingerprint), found[0] if found else None)
 
 
 def origins(tx: Connection, work_ids: Sequence[str]) -> dict[str, Mapping[str, JsonValue]]:
@@ -69,6 +69,19 @@ def origins(tx: Connection, work_ids: Sequence[str]) -> dict[str, Mapping[str, J
         statement = select(work.c.work_id, work.c.origin).where(work.c.work_id.in_(some))
         found.update({row.work_id: row.origin for row in tx.execute(statement)})
     return found
+
+
+def judged(tx: Connection, evaluator: str, fingerprint: str) -> Iterator[tuple[str, str, float | None, float]]:
+    """Id, status, score and inclusion probability of the evaluator's current rows of a configuration."""
+    columns = (rows.c.row_id, rows.c.status, rows.c.score, rows.c.inclusion)
+    statement = select(*columns).where(
+        rows.c.evaluator == evaluator,
+        rows.c.fingerprint == fingerprint,
+        rows.c.superseded_at.is_(None),
+        rows.c.status.in_(("scored", "unknown")),
+    )
+    for row in tx.execute(statement.execution_options(yield_per=5_000)):
+        yield tuple(row)
 
 
 def labelled(
