@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from groundwire.connectors import WHERE_FIELDS, Connector, connector_names, load_connector
 from groundwire.jobs.settings import LogSpec, Settings
-from groundwire.jobs.spec import Cap, EvaluatorSpec, SpanWhere, StateSpec, Stratum, Where
+from groundwire.jobs.spec import Cap, EvaluatorSpec, ServiceSpec, SpanWhere, StateSpec, Stratum, Where
 from groundwire.scorer import (
     DecisionJudgeConfig,
     HallucinationConfig,
@@ -47,6 +47,7 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ('`[judges.NAME]`, `kind = "decision"`', "A System One decision model.", DecisionJudgeConfig),
     ('`[judges.NAME]`, `kind = "offline"`', "The offline rules.", OfflineJudgeConfig),
     ("`[state]`", "Where the state is kept.", StateSpec),
+    ("`[service]`", "The web service of `groundwire serve`; [service.md](service.md).", ServiceSpec),
     ("`[log]`", "How groundwire logs.", LogSpec),
 ]
 

@@ -159,6 +159,8 @@ class Line:
     at: At = unwatched
     seen: Callable[[Progress], None] | None = None
     """Told after every stored batch."""
+    told: Callable[[str, Row], None] | None = None
+    """Told of every stored row, with its evaluator's name."""
     gave_up: dict[str, str] = field(default_factory=dict)
     """By evaluator: why its judge is lost, in a line that says what to do. The other evaluators go on."""
     _traces: dict[str, Trace] = field(default_factory=dict)
@@ -360,6 +362,8 @@ class Line:
             self._claimed.pop(one.item.work_id, None)
             if one.outcome is not None and was_stored:
                 progress.add(one.outcome.row)
+                if self.told is not None:
+                    self.told(one.item.evaluator, one.outcome.row)
             elif one.outcome is not None or one.nothing_new:
                 progress.nothing_new += 1
             else:

@@ -174,7 +174,10 @@ class Runner:
     async def deliver(self, source: str) -> None:
         """Deliver what is due for a source's platform."""
         try:
-            self.delivered += await self.service.mail(source).deliver()
+            done = await self.service.mail(source).deliver()
+            self.delivered += done
+            for outcome in ("delivered", "later", "refused"):
+                self.service.meter.deliveries.labels(source, outcome).inc(getattr(done, outcome))
         except GiveUp as error:
             self.stopped[source] = str(error)
             log.error("%s", error, extra={"action": "give_up", "source": source})

@@ -17,6 +17,7 @@ from groundwire.jobs.cache import StoredCache
 from groundwire.jobs.delivery import Mail
 from groundwire.jobs.flow import At, Line, Watched, unwatched
 from groundwire.jobs.ledger import Cap, StoredLedger
+from groundwire.jobs.meter import Meter, Metered
 from groundwire.jobs.settings import Settings, platform_defaults
 from groundwire.jobs.spec import Cap as CapSpec
 from groundwire.jobs.spec import EvaluatorSpec
@@ -32,7 +33,10 @@ from groundwire.scorer import (
     require_price,
 )
 
-__all__ = ["Service", "open_service"]
+__all__ = ["REQUESTS", "Service", "open_service"]
+
+REQUESTS = "[service]"
+"""Under which name requests spend that name no evaluator; no evaluator can be called so."""
 
 Clock = Callable[[], datetime]
 
@@ -54,6 +58,8 @@ class Service:
     at: At
     budget: int | None = None
     """Micro-dollars that a backfill may spend."""
+    meter: Meter = field(default_factory=Meter)
+    """What this process counts."""
     _sources: dict[str, Source] = field(default_factory=dict)
     _sinks: dict[str, Sink] = field(default_factory=dict)
     _judges: dict[str, Judge] = field(default_factory=dict)
@@ -63,7 +69,10 @@ class Service:
         """The ledger with the configured caps."""
         return StoredLedger(
             store=self.store,
-            caps={evaluator.name: _caps(evaluator.cap) for evaluator in self.settings.evaluators},
+            caps={
+                REQUESTS: _caps(self.settings.service.cap),
+                **{evaluator.name: _caps(evaluator.cap) for evaluator in self.settings.evaluators},
+            },
             everyone=_caps(self.settings.cap),
             budget=self.budget,
             clock=self.clock,
@@ -109,7 +118,7 @@ class Service:
             require_price(config)
         judge = build_judge(
             config,
-            ledger=ledger or Watched(ledger=self.ledger, at=self.at),
+            ledger=ledger or Metered(ledger=Watched(ledger=self.ledger, at=self.at), meter=self.meter),
             cache=StoredCache(store=self.store),
             metric=spec.config,
             settings=spec.settings,
@@ -156,6 +165,7 @@ class Service:
             rescore=rescore,
             store_text=self.settings.state.store_text,
             at=self.at,
+            told=self.meter.row,
         )
 
     def mail(self, source: str) -> Mail:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from groundwire.jobs.spec import Caps, EvaluatorSpec, SourceSpec, StateSpec
+from groundwire.jobs.spec import Caps, EvaluatorSpec, ServiceSpec, SourceSpec, StateSpec
 from groundwire.scorer import ConfigError, JudgeConfig
 
 __all__ = ["CONFIG_FILE", "Settings", "api_key", "load_settings", "one_line", "platform_defaults"]
@@ -52,6 +52,8 @@ class Settings(BaseSettings):
     """Caps over all evaluators and backfills together."""
     state: StateSpec = Field(default_factory=StateSpec)
     """Where the state is kept."""
+    service: ServiceSpec = Field(default_factory=ServiceSpec)
+    """The web service."""
     log: LogSpec = Field(default_factory=LogSpec)
     """How groundwire logs."""
 
@@ -82,6 +84,8 @@ class Settings(BaseSettings):
             if evaluator.judge not in self.judges and evaluator.judge not in ("default", "offline"):
                 known = _list_of(self.judges)
                 raise ValueError(f"evaluator {evaluator.name!r}: no judge is called {evaluator.judge!r}; there {known}")
+        if self.service.judge not in self.judges and self.service.judge not in ("default", "offline"):
+            raise ValueError(f"service.judge: no judge is called {self.service.judge!r}; there {_list_of(self.judges)}")
         return self
 
     def evaluator(self, name: str) -> EvaluatorSpec:

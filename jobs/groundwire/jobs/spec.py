@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, SecretStr, model_validator
 
 from groundwire.scorer import (
     EvidencePolicy,
@@ -17,7 +17,7 @@ from groundwire.scorer import (
     micro_dollars,
 )
 
-__all__ = ["Cap", "EvaluatorSpec", "Per", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
+__all__ = ["Cap", "EvaluatorSpec", "Per", "ServiceSpec", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
 
 Per = Literal["trace", "run", "hour", "day", "week", "month"]
 """What a cap holds for. Windows are UTC; a week begins on Monday."""
@@ -161,6 +161,9 @@ class EvaluatorSpec(_Strict):
     """At the cap: `skip` records what was skipped, `wait` judges it when the window rolls."""
     every: Seconds = 60.0
     """How often the source is polled; the shortest of a source's evaluators counts."""
+    attach: Literal["webhook", "decision"] | None = None
+    """How the platform calls it, beside or in place of polling: `webhook` (a rule's deliveries, and a slow poll for
+    what was never delivered) or `decision` (the platform asks it as a decision model and keeps the score itself)."""
     judge: str = "default"
     """A judge of `[judges]`; `offline` is always there, and is the default where no `[judges.default]` is."""
     settle: Seconds = 60.0
@@ -203,6 +206,31 @@ class EvaluatorSpec(_Strict):
             prompts_dir=self.prompts_dir,
             max_prompt_chars=self.max_prompt_chars,
         )
+
+
+class ServiceSpec(_Strict):
+    """The web service that `groundwire serve` starts, and `groundwire run` where an evaluator is attached."""
+
+    host: str = "127.0.0.1"
+    """The address that it listens on; anything but a loopback address is open to the network."""
+    port: int = Field(default=8700, ge=0, le=65_535)
+    """The port; 0 takes a free one."""
+    token: SecretStr | None = Field(default=None, min_length=16)
+    """What callers of `/v1/…` and `/metrics` send as `Authorization: Bearer …`; the service needs one."""
+    hook_secret: SecretStr | None = Field(default=None, min_length=16)
+    """What webhooks send as `Authorization: Bearer …`; needed where an evaluator is attached by webhook."""
+    judge: str = "default"
+    """The judge of requests that name no evaluator."""
+    cap: Caps = ()
+    """Caps over all requests that name no evaluator."""
+    body_limit: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
+    """Bytes of a request's body; a longer one is answered with 413."""
+    queue: int = Field(default=1_000, ge=1)
+    """Webhook deliveries that wait at most; beyond, the answer is 503 and the platform tries again."""
+    deadline: Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=600)] = 8.0
+    """Time in which a decision is answered, whatever the judge does; callers give up after ten seconds or so."""
+    reconcile: Annotated[float, BeforeValidator(_seconds), Field(ge=1)] = 900.0
+    """How often the source of an attached evaluator is polled for what was never delivered."""
 
 
 class SourceSpec(BaseModel):

@@ -1,0 +1,68 @@
+"""The web service on a socket, in the event loop that everything else runs in."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from groundwire.jobs.spec import ServiceSpec
+from groundwire.scorer import ConfigError
+
+__all__ = ["listen", "serve"]
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS = 512
+"""Requests under way at once; beyond, the answer is 503."""
+DRAIN = 10.0
+"""Seconds that requests under way have to end in."""
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the process's signals to whoever runs it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(spec: ServiceSpec) -> socket.socket:
+    """The socket that the configuration names. Raises `ConfigError` where it can't be had."""
+    family = socket.AF_INET6 if ":" in spec.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((spec.host, spec.port))
+    except OSError as error:
+        listening.close()
+        raise ConfigError(f"service: can't listen on {spec.host}:{spec.port}: {error.strerror}") from None
+    return listening
+
+
+async def serve(app: FastAPI, listening: socket.socket, stop: asyncio.Event) -> None:
+    """Answer requests on the socket until `stop` is set, and then those under way."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        lifespan="off",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=int(DRAIN),
+        server_header=False,
+        ws="none",
+    )
+    server = _Server(config)
+    host, port = listening.getsockname()[:2]
+    log.info("listening on %s:%s", host, port, extra={"action": "serve"})
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        server.should_exit = True
+        stopping.cancel()
+        await serving
