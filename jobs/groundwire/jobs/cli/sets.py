@@ -1,4 +1,4 @@
-"""The commands over drafts and sets of cases, with their arguments: `verify`."""
+"""The commands over drafts and sets of cases, with their arguments: `verify`, `suite`, `graduate`, `gate`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +38,89 @@ def verify(
     raise typer.Exit(run_verify(options))
 
 
+SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE", help="The suite.toml.")]
+
+
+def suite(
+    path: SuiteFile,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="MODULE:FUNCTION", help="The function under test.")
+    ] = None,
+    recorded: Annotated[
+        Path | None, typer.Option("--recorded", help="Outputs that were recorded, one a line, instead of a target.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Runs of every case.")] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Of pass@k and pass^k; the trials by default.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="What people say of the answers, to hold the judge against.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the results, which `gate` reads, as JSON.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML.")] = None,
+    as_json: AsJson = False,
+    max_usd: MaxUsd = None,
+) -> None:
+    """Run a suite of cases against a function or recorded outputs: pass rate, pass@k, pass^k, latency, cost."""
+    from groundwire.jobs.cli.suite import SuiteOptions, run_suite_command
+
+    options = SuiteOptions(
+        suite=path,
+        target=target,
+        recorded=recorded,
+        trials=trials,
+        k=k,
+        labels=labels,
+        out=out,
+        junit=junit,
+        as_json=as_json,
+        max_usd=max_usd,
+    )
+    raise typer.Exit(run_suite_command(options))
+
+
+def graduate(
+    path: SuiteFile,
+    case: Annotated[str, typer.Argument(metavar="CASE", help="The case's id.")],
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Results in which it must have passed every trial.")
+    ] = None,
+) -> None:
+    """Make a capability case a regression case."""
+    from groundwire.jobs.cli.suite import run_graduate
+
+    run_graduate(path, case, results)
+
+
+def gate(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="Results of what is shipped.")],
+    candidate: Annotated[Path, typer.Argument(metavar="CANDIDATE", help="Results of what is to be shipped.")],
+    config: Annotated[Path | None, typer.Option("--config", help="The rules: gate.toml.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write a summary for a pull request.")] = None,
+    as_json: AsJson = False,
+    override: Annotated[
+        str | None, typer.Option("--override", metavar="REASON", help="Ship all the same, and why; needs --by.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who ships all the same.")] = None,
+    record: Annotated[Path, typer.Option("--record", help="Where overrides are recorded, one a line.")] = Path(
+        "gate-overrides.jsonl"
+    ),
+) -> None:
+    """Block a candidate that is worse than the baseline; exit code 1."""
+    from groundwire.jobs.cli.gate import GateOptions, run_gate
+
+    options = GateOptions(
+        baseline=baseline,
+        candidate=candidate,
+        config=config,
+        markdown=markdown,
+        as_json=as_json,
+        override=override,
+        by=by,
+        record=record,
+    )
+    raise typer.Exit(run_gate(options))
+
+
 def register(app: typer.Typer) -> None:
     """Hang the commands into the application."""
-    app.command()(verify)
+    for command in (verify, suite, graduate, gate):
+        app.command()(command)

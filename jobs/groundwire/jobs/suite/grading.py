@@ -1,0 +1,106 @@
+"""Which graders apply to which case, and what they make of a trial."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from groundwire.jobs.dotted import load_callable
+from groundwire.jobs.suite.spec import GraderSpec, Suite
+from groundwire.scorer import Case, ConfigError, Grader, GradeRow, Sample, build_grader
+
+__all__ = ["BoundGrader", "Grading", "source_digest"]
+
+_DEFAULT = (
+    GraderSpec(use="answer_match", kinds=("normal", "hard")),
+    GraderSpec(use="refusal", kinds=("must_refuse",)),
+    GraderSpec(use="citation_match"),
+)
+"""What grades a suite that names no graders; citations only where the case has any to give."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundGrader:
+    """A grader with the kinds of case that it grades."""
+
+    name: str
+    grader: Grader
+    spec: GraderSpec
+    identity: Mapping[str, JsonValue]
+    """What of it defines a pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grading:
+    """The graders of a suite."""
+
+    graders: tuple[BoundGrader, ...]
+
+    @classmethod
+    def of(cls, suite: Suite) -> "Grading":
+        """The suite's graders, each tried on each of its cases.
+
+        Raises `ConfigError` for a grader that doesn't exist or doesn't fit its case, and for a case that nothing grades
+        or that expects nothing where a grader compares.
+        """
+        grading = cls(graders=tuple(_bound(spec, suite) for spec in suite.spec.graders or _DEFAULT))
+        for case in suite.cases:
+            grading._require(case, suite)
+        return grading
+
+    def of_case(self, case: Case) -> tuple[BoundGrader, ...]:
+        """Those that grade it."""
+        return tuple(bound for bound in self.graders if case.kind in bound.spec.kinds)
+
+    def grade(self, case: Case, sample: Sample) -> tuple[tuple[GradeRow, ...], str | None]:
+        """The grades of a trial, and which grader failed with what, if one did."""
+        rows: list[GradeRow] = []
+        for bound in self.of_case(case):
+            try:
+                grade = bound.grader(sample)
+            except Exception as error:  # noqa: BLE001 - a user's grader may fail in any way: the row says which did
+                return tuple(rows), f"{bound.name} raised {type(error).__name__}"
+            rows.append(GradeRow(grader=bound.name, passed=grade.passed, reason=grade.reason, label=grade.label))
+        return tuple(rows), None
+
+    def _require(self, case: Case, suite: Suite) -> None:
+        where = f"{suite.cases_path} ({case.id})"
+        applying = self.of_case(case)
+        if not applying:
+            raise ConfigError(f"{where}: no grader applies to a {case.kind} case")
+        for bound in applying:
+            compares = bound.spec.use == "answer_match" and "expect" not in bound.spec.parameters
+            if compares and case.expect is None:
+                raise ConfigError(f"{where}: has no `expect`, which {bound.name} compares the answer with")
+            if ":" in bound.spec.use:
+                continue
+            try:
+                bound.grader(Sample(answer="{}", expect=case.expect, must_refuse=case.must_refuse, tool_calls=()))
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}") from None
+
+
+def _bound(spec: GraderSpec, suite: Suite) -> BoundGrader:
+    function: str | Callable[..., Any] = spec.use
+    identity: dict[str, JsonValue] = spec.model_dump(mode="json", exclude={"name"})
+    if ":" in spec.use:
+        function = load_callable(spec.use, folder=suite.folder)
+        identity["source"] = source_digest(function)
+    return BoundGrader(
+        name=spec.name or spec.use.rpartition(":")[2],
+        grader=build_grader(function, spec.parameters),
+        spec=spec,
+        identity=identity,
+    )
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """12 hex digits over a function's source; empty where it can't be had."""
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:12]
