@@ -14,7 +14,7 @@ from groundwire.jobs.ledger import window_end
 from groundwire.jobs.sampling import draw, inclusion, inclusion_bound
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.work import Arrival, Item
-from groundwire.scorer import HallucinationMetric, Partition
+from groundwire.scorer import Metric, Partition
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Evaluator:
     """An evaluator of the configuration with its metric, ready to score."""
 
     spec: EvaluatorSpec
-    metric: HallucinationMetric
+    metric: Metric
     since: datetime | None = None
     """When it was first started: what ended before is history, which is a backfill's."""
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from groundwire.connectors import Format, Problem, Rejected, Trace, cut, read_traces
-from groundwire.scorer import Account, GiveUp, HallucinationMetric, Material, Partition, PartitionType, Row
+from groundwire.scorer import Account, GiveUp, Material, Metric, Partition, PartitionType, Row
 
 __all__ = ["Counts", "Halt", "Outcome", "partitions_in", "score_partitions"]
 
@@ -52,7 +52,7 @@ class Counts:
 def partitions_in(
     paths: Iterable[str],
     *,
-    metric: HallucinationMetric,
+    metric: Metric,
     level: PartitionType,
     file_format: Format | None = None,
     each_turn: bool = False,
@@ -86,7 +86,7 @@ class Halt:
 
 @dataclass(kw_only=True)
 class _Scoring:
-    metric: HallucinationMetric
+    metric: Metric
     run_id: str
     seen: set[tuple[str, str]] = field(default_factory=set)
 
@@ -115,7 +115,7 @@ class _Scoring:
 
 async def score_partitions(
     partitions: Iterator[Partition | Rejected | Problem],
-    metric: HallucinationMetric,
+    metric: Metric,
     *,
     at_once: int,
     run_id: str = "",

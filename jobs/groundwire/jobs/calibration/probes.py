@@ -13,10 +13,10 @@ from groundwire.jobs.scoring import Outcome, score_partitions
 from groundwire.scorer import (
     BootstrapEstimate,
     ConfigError,
-    HallucinationMetric,
     Interval,
     Judge,
     Material,
+    Metric,
     Partition,
     Row,
     bootstrap,
@@ -98,7 +98,7 @@ class Probes(BaseModel):
 
 async def run_probes(
     partitions: Sequence[Partition],
-    metric: HallucinationMetric,
+    metric: Metric,
     open_judge: OpenJudge,
     *,
     repeats: int,
@@ -130,13 +130,12 @@ async def run_probes(
     )
 
 
-async def _judged(partitions: Sequence[Partition], metric: HallucinationMetric, judge: Judge, run_id: str) -> list[Row]:
-    own = type(metric)(judge=judge, config=metric.config, settings=metric.settings)
-    outcomes = score_partitions(iter(partitions), own, at_once=8, run_id=run_id)
+async def _judged(partitions: Sequence[Partition], metric: Metric, judge: Judge, run_id: str) -> list[Row]:
+    outcomes = score_partitions(iter(partitions), metric.judged_by(judge), at_once=8, run_id=run_id)
     return [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
 
 
-def _movable(metric: HallucinationMetric, partition: Partition) -> bool:
+def _movable(metric: Metric, partition: Partition) -> bool:
     material = metric.material(partition)
     return isinstance(material, Material) and shuffled(material.view, seed=SEED) != material.view
 
