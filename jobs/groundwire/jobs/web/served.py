@@ -7,7 +7,7 @@ from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.service import REQUESTS, Service
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.web.faults import Fault
-from groundwire.scorer import Account, ConfigError, HallucinationMetric
+from groundwire.scorer import Account, ConfigError, Metric
 
 __all__ = ["Served", "require_secrets"]
 
@@ -19,7 +19,7 @@ class Served:
     service: Service
     evaluators: Mapping[str, Evaluator]
     """By name."""
-    metric: HallucinationMetric = field(init=False)
+    metric: Metric = field(init=False)
     """What scores requests that name no evaluator."""
 
     def __post_init__(self) -> None:
@@ -27,7 +27,7 @@ class Served:
         own = EvaluatorSpec(name="service", source="", judge=spec.judge, cap=spec.cap)
         object.__setattr__(self, "metric", self.service.metric(own))
 
-    def chosen(self, name: str | None) -> tuple[HallucinationMetric, Account]:
+    def chosen(self, name: str | None) -> tuple[Metric, Account]:
         """The metric that scores a request, and on whose account it spends. Raises `Fault`.
 
         Without a name it is the service's own judge.
