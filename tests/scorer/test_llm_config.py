@@ -109,6 +109,15 @@ def test_the_metric_has_its_say() -> None:
         build_judge(config, metric=HallucinationConfig(language="tlh"))
 
 
+def test_what_the_metric_does_not_set_is_the_judges_own() -> None:
+    own: dict[str, Any] = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "timeout_seconds": 7, "concurrency": 3}
+    for config in (LLMJudgeConfig(**own, temperature=0.4), DecisionJudgeConfig(**own)):
+        kept = build_judge(config, metric=HallucinationConfig()).config  # type: ignore[attr-defined]
+        assert kept == config
+        said = build_judge(config, metric=HallucinationConfig(timeout_seconds=2)).config  # type: ignore[attr-defined]
+        assert (said.timeout_seconds, said.concurrency) == (2, 3)
+
+
 def test_what_is_configured_is_the_identity_and_the_key_is_not() -> None:
     def version(**settings: Any) -> object:
         defaults = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}

@@ -290,7 +290,7 @@ def bundled(metric: HallucinationMetric) -> Iterator[Partition]:
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jsonl"))
     traces = [item for path in paths for item in read_traces(str(path)) if isinstance(item, Trace)]
     found = [item for one in traces for item in cut(one, "trace")]
-    scorable = [item for item in found if isinstance(item, Partition) and metric.outlook(item).calls]
+    scorable = [item for item in found if metric.outlook(item).calls]
     assert len(scorable) > 5
     for number in count():
         data = scorable[number % len(scorable)].model_dump(mode="json", by_alias=True)

@@ -182,7 +182,10 @@ JudgeConfig = Annotated[
 
 
 class MetricParameters(Protocol):
-    """The fields of a metric's configuration that concern its judge."""
+    """The fields of a metric's configuration that concern its judge; what isn't set there is the judge's own."""
+
+    @property
+    def model_fields_set(self) -> set[str]: ...
 
     @property
     def model(self) -> str | None: ...
@@ -246,16 +249,22 @@ def for_metric(
     metric: MetricParameters,
     prompts_dir: Path | None = None,
 ) -> LLMJudgeConfig | OfflineJudgeConfig | DecisionJudgeConfig:
-    """The configuration with the metric's own model, temperature, language, timeout and concurrency."""
+    """The configuration with what the metric sets of model, temperature, language, timeout and concurrency."""
     if isinstance(config, OfflineJudgeConfig):
         return config
-    changes: dict[str, Any] = {"concurrency": metric.concurrency_limit, "timeout_seconds": metric.timeout_seconds}
-    if metric.model is not None:
-        changes["model"] = metric.model
+    said = {
+        "model": ("model", metric.model),
+        "timeout_seconds": ("timeout_seconds", metric.timeout_seconds),
+        "concurrency_limit": ("concurrency", metric.concurrency_limit),
+    }
     if isinstance(config, LLMJudgeConfig):
+        said["language"] = ("language", metric.language)
         if config.temperature is not None:
-            changes["temperature"] = metric.judge_temperature
-        changes["language"] = metric.language
-        if prompts_dir is not None:
-            changes["prompts_dir"] = prompts_dir
+            said["judge_temperature"] = ("temperature", metric.judge_temperature)
+    set_there = metric.model_fields_set
+    changes: dict[str, Any] = {
+        own: value for name, (own, value) in said.items() if name in set_there and value is not None
+    }
+    if isinstance(config, LLMJudgeConfig) and prompts_dir is not None:
+        changes["prompts_dir"] = prompts_dir
     return config.model_copy(update=changes)
