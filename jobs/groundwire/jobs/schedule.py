@@ -46,7 +46,6 @@ class Runner:
         self.by_source: dict[str, list[Evaluator]] = {}
         for evaluator in chosen:
             self.by_source.setdefault(evaluator.spec.source, []).append(evaluator)
-        self._failing_since: dict[str, datetime] = {}
         self._running: set[asyncio.Task[None]] = set()
 
     async def once(self) -> None:
@@ -146,17 +145,17 @@ class Runner:
         return Window(start=reached or min(since))
 
     async def _outage(self, source: str, now: datetime) -> None:
-        since = self._failing_since.setdefault(source, now)
+        """One gap for as long as the source stays where it is, whichever processes find it away."""
         places = await self.service.store.read(cursors.places, source)
-        reached = (places[0].reached if places else None) or since
+        reached = places[0].reached if places else None
+        key = reached.isoformat() if reached is not None else "begin"
         await self.service.store.write(
-            gaps.note, source=source, why="outage", key=since.isoformat(), starts_at=reached, ends_at=now, now=now
+            gaps.note, source=source, why="outage", key=key, starts_at=reached or now, ends_at=now, now=now
         )
 
     async def _recovered(self, source: str) -> None:
         """Close what the source has caught up with: after an outage nothing is missing once it was read past it."""
         store, now = self.service.store, self.service.clock()
-        self._failing_since.pop(source, None)
         self.failed.pop(source, None)
         places = await store.read(cursors.places, source)
         reached = places[0].reached if places else None
