@@ -4,6 +4,8 @@ from groundwire.connectors.base import Finding, Hook, Origin, Page, Sink, Source
 from groundwire.connectors.connector import WHERE_FIELDS, Connector, SourceSettings, nearest
 from groundwire.connectors.cursor import Mark, Progress, ended_at
 from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
+from groundwire.connectors.formats.conversations import is_conversation, trace_of_conversation
+from groundwire.connectors.formats.exchange import trace_of_exchange
 from groundwire.connectors.messages import find_messages, read_messages
 from groundwire.connectors.partitions import cut, cut_session
 from groundwire.connectors.registry import connector_names, load_connector
@@ -39,8 +41,11 @@ __all__ = [
     "cut_session",
     "ended_at",
     "find_messages",
+    "is_conversation",
     "load_connector",
     "nearest",
     "read_messages",
     "read_traces",
+    "trace_of_conversation",
+    "trace_of_exchange",
 ]

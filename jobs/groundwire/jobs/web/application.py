@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from groundwire.jobs.web import faults, health
+from groundwire.jobs.web import faults, health, scoring, systemone
 from groundwire.jobs.web.gate import Gate
 from groundwire.jobs.web.served import Served, require_secrets
 from groundwire.scorer import package_version
@@ -22,7 +22,7 @@ def build_application(served: Served) -> FastAPI:
         openapi_url="/openapi.json",
     )
     faults.install(app)
-    for group in (health,):
+    for group in (health, scoring, systemone):
         app.include_router(group.routes(served))
     api = tuple(one for one in (settings.token,) if one is not None)
     hook = tuple(one for one in (settings.hook_secret,) if one is not None)

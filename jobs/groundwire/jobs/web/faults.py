@@ -43,6 +43,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 FAULTS: dict[int | str, dict[str, Any]] = {
     401: {"model": FaultBody, "description": "No credentials."},
     403: {"model": FaultBody, "description": "Wrong credentials."},
+    404: {"model": FaultBody, "description": "There is no such thing."},
     408: {"model": FaultBody, "description": "The body didn't arrive in time."},
     413: {"model": FaultBody, "description": "The body is too long."},
     422: {"model": FaultBody, "description": "The request can't be used; the message says why."},
@@ -81,7 +82,8 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as it was registered
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    places = [str(part) for part in first["loc"] if part != "body"]
+    where = ".".join(part for part in places if part.replace("_", "").isalnum())  # a validator's own name is no place
     said = str(first["msg"]).removeprefix("Value error, ")
     return answer(422, "invalid_request", f"{where}: {said}" if where else said)
 

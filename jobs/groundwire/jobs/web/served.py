@@ -1,15 +1,19 @@
 """What the routes of the web service share: the configuration's evaluators, and the judge of all other requests."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.service import REQUESTS, Service
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.web.faults import Fault
-from groundwire.scorer import Account, ConfigError, Metric
+from groundwire.scorer import Account, ConfigError, Metric, Partition, Row
 
 __all__ = ["Served", "require_secrets"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +23,11 @@ class Served:
     service: Service
     evaluators: Mapping[str, Evaluator]
     """By name."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """Where the judges live; None where that is the loop of the routes."""
     metric: Metric = field(init=False)
     """What scores requests that name no evaluator."""
+    _begun: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         spec = self.service.settings.service
@@ -39,6 +46,26 @@ class Served:
             known = ", ".join(sorted(self.evaluators)) or "none"
             raise Fault(404, "no_such_evaluator", f"no evaluator of that name is served; there are: {known}")
         return evaluator.metric, Account(evaluator=name)
+
+    async def scored(self, metric: Metric, partition: Partition, account: Account) -> Row:
+        """The row of a partition, counted; runs where the judges live. Raises as the metric does."""
+        row = await metric.score(partition, account=account)
+        self.service.meter.row(account.evaluator, row)
+        return row
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Begin something that asks a judge, in the event loop where the judges live.
+
+        That may be another than the caller's, so that a request is answered in time whatever the judges do. Who
+        waits no longer doesn't end it.
+        """
+        here = asyncio.get_running_loop()
+        if self.loop is None or self.loop is here:
+            task = here.create_task(work)
+            self._begun.add(task)
+            task.add_done_callback(self._begun.discard)
+            return task
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop), loop=here)
 
 
 def require_secrets(service: Service) -> None:
