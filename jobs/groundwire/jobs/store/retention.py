@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from groundwire.jobs.store.engine import Store
-from groundwire.jobs.store.schema import judge_cache, outbox, reservations, rows, spend
+from groundwire.jobs.store.schema import deliveries, judge_cache, outbox, reservations, rows, spend
 from groundwire.scorer import Claim, Row
 
 __all__ = ["prune_before", "prune_trace", "prune_user", "without_text"]
@@ -37,7 +37,7 @@ def _claim_without_text(claim: Claim) -> Claim:
 async def prune_before(store: Store, moment: datetime) -> int:
     """Forget the text of what was judged before that moment; returns how many rows lost theirs.
 
-    With it go cache entries, dead letters' comments, and the spending windows of single traces.
+    With it go cache entries, webhooks' deliveries, dead letters' comments, and the spending windows of single traces.
     """
     await store.write(_prune_others, moment)
     return await _prune_rows(store, rows.c.created_at < moment)
@@ -84,6 +84,7 @@ def _forget_beside(tx: Connection, row_ids: Sequence[str], trace_ids: Sequence[s
 
 def _prune_others(tx: Connection, moment: datetime) -> None:
     tx.execute(delete(judge_cache).where(judge_cache.c.created_at < moment))
+    tx.execute(delete(deliveries).where(deliveries.c.received_at < moment))
     tx.execute(update(outbox).where(outbox.c.queued_at < moment, outbox.c.state == "dead").values(comment=None))
     tx.execute(delete(reservations).where(reservations.c.expired, reservations.c.expires_at < moment))
     tx.execute(delete(spend).where(spend.c.per == "trace", spend.c.updated_at < moment, spend.c.reserved == 0))

@@ -2,7 +2,8 @@
 
 Money is integer micro-dollars. Times are UTC. Keys made of what platforms and users wrote are digests (`identity`), so
 that no length or character of an id can break an index. Text from traces stands in `rows.body`, `outbox.comment`,
-`outbox.payload` (until it is delivered) and `judge_cache.value`, and nowhere else.
+`outbox.payload` (until it is delivered), `deliveries.body` (until it is read) and `judge_cache.value`, and nowhere
+else.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -34,6 +36,7 @@ __all__ = [
     "calibrations",
     "counts",
     "cursors",
+    "deliveries",
     "gaps",
     "identity",
     "insert_for",
@@ -232,6 +235,26 @@ calibrations = Table(
     Column("figures", Json, nullable=False, doc="Every figure, without a word of a trace or of a person."),
     Column("made_at", Time, nullable=False),
     Index("calibrations_by_evaluator", "evaluator", "made_at"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("delivery_id", Text, primary_key=True, doc="identity(evaluator, digest of the body)."),
+    Column("evaluator", Foreign, nullable=False),
+    Column("body", LargeBinary, doc="As it came; NULL once it was read."),
+    Column("size", BigInteger, nullable=False, doc="Bytes of the body; 0 once it was read."),
+    Column("origins", Json, doc="The traces that are still to be taken up, once it was read; ids and times only."),
+    Column("not_before", Time, nullable=False, doc="Not due before then: a trace isn't there yet."),
+    Column("received_at", Time, nullable=False),
+    Column("done_at", Time, doc="When all of its traces were taken up."),
+    Index(
+        "deliveries_due",
+        "evaluator",
+        "not_before",
+        postgresql_where=text("done_at IS NULL"),
+        sqlite_where=text("done_at IS NULL"),
+    ),
 )
 
 counts = Table(
