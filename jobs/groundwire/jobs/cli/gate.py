@@ -33,6 +33,8 @@ def run_gate(options: GateOptions) -> int:
     """Decide and print; the exit code: 0 it ships, 1 it is blocked. Raises `ConfigError`."""
     if options.override is None and options.by is not None:
         raise ConfigError("an override names who and why: --override REASON --by NAME")
+    if options.markdown is not None and not options.markdown.absolute().parent.is_dir():
+        raise ConfigError(f"{options.markdown.parent} is no folder; make it first")
     config = load_gate(options.config)
     report = decide_gate(load_results(options.baseline), load_results(options.candidate), config)
     override = None

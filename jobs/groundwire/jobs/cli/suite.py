@@ -130,7 +130,11 @@ async def _run(
     async with open_suite_judge(suite, trials=trials, max_usd=options.max_usd) as judge:
         with _Meter(len(suite.cases) * trials, quiet=options.as_json) as advance:
             run = SuiteRun(suite=suite, grading=grading, target=target, trials=trials, k=k, judge=judge, told=advance)
-            return await run_suite(run)
+            try:
+                return await run_suite(run)
+            finally:
+                if isinstance(target, FunctionTarget):
+                    await target.close()
 
 
 class _Meter:

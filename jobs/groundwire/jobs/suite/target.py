@@ -7,6 +7,8 @@ import threading
 import traceback
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
@@ -54,26 +56,26 @@ class FunctionTarget:
             async with asyncio.timeout(self._timeout):
                 value = await _in_thread(lambda: self._function(case.input, **extras))
                 if inspect.isawaitable(value):
-                    value = await self._awaited(value)
-        except TimeoutError as error:
+                    value = await self._running_loop().run(value)
+        except TimeoutError:
             took = perf_counter() - began
-            if took >= self._timeout:
-                return Fault(message=f"gave nothing within {self._timeout:g} s", latency_seconds=took)
-            return Fault(message=_where(error), latency_seconds=took)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever the target raises, SystemExit included, is its trial's
-            return Fault(message=_where(error), latency_seconds=perf_counter() - began)
+            if self._loop is not None and await self._loop.is_stuck():
+                self._loop = None
+            return Fault(message=f"gave nothing within {self._timeout:g} s", latency_seconds=took)
         took = perf_counter() - began
-        output = read_output(value)
-        if isinstance(output, Output) and output.latency_seconds is None:
-            return Output(**{**vars(output), "latency_seconds": took})
-        return output
+        output = value if isinstance(value, Fault) else read_output(value)
+        return output if output.latency_seconds is not None else replace(output, latency_seconds=took)
 
-    async def _awaited(self, value: Awaitable[Any]) -> Any:
-        if self._loop is None or await self._loop.is_stuck():
+    async def close(self) -> None:
+        """End the loop of async targets; one that is stuck ends with the process."""
+        if self._loop is not None and not await self._loop.is_stuck():
+            self._loop.stop()
+        self._loop = None
+
+    def _running_loop(self) -> "_Loop":
+        if self._loop is None:
             self._loop = _Loop()
-        return await self._loop.run(value)
+        return self._loop
 
 
 def _extras(function: Callable[..., Any]) -> frozenset[str]:
@@ -95,39 +97,28 @@ def _where(error: BaseException) -> str:
 
 
 async def _in_thread(call: Callable[[], Any]) -> Any:
-    """What the call returns, from a daemon thread of its own: a pool would wait for one that hangs."""
+    """What the call returns, or a `Fault` for what it raises.
+
+    It runs in a daemon thread of its own: a pool would wait for one that hangs.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
+    def settle(value: Any) -> None:
+        if not future.done():
             future.set_result(value)
 
     def work() -> None:
-        value, failure = None, None
         try:
             value = context.run(call)
-        except BaseException as error:  # noqa: BLE001 - it is told to whoever waits
-            failure = _tellable(error)
-        try:
-            loop.call_soon_threadsafe(settle, value, failure)
-        except RuntimeError:  # the loop has ended meanwhile: nobody waits any more
-            return
+        except BaseException as error:  # noqa: BLE001 - whatever a target raises, SystemExit included, is its trial's
+            value = Fault(message=_where(error))
+        with suppress(RuntimeError):  # the loop has ended meanwhile: nobody waits any more
+            loop.call_soon_threadsafe(settle, value)
 
     threading.Thread(target=work, daemon=True, name="groundwire-target").start()
     return await future
-
-
-def _tellable(error: BaseException) -> BaseException:
-    """The error as a future takes it: it refuses StopIteration and passes SystemExit through the loop."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
 
 
 class _Loop:
@@ -135,22 +126,49 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True, name="groundwire-target-loop").start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="groundwire-target-loop")
+        self._thread.start()
 
     async def run(self, value: Awaitable[Any]) -> Any:
+        """What it comes to, or a `Fault` for what it raises."""
+
         async def awaited() -> Any:
             try:
                 return await value
-            except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-                raise _tellable(error) from None
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                    raise
+                return Fault(message=_where(error))
 
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), self._loop))
 
     async def is_stuck(self) -> bool:
         """Whether something blocks the loop: it doesn't answer within a second."""
-        pinged = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop))
-        done, _ = await asyncio.wait({pinged}, timeout=1.0)
-        return not done
+        pinged = self._loop.create_future()
+        self._loop.call_soon_threadsafe(pinged.set_result, None)
+        for _ in range(100):
+            if pinged.done():
+                return False
+            await asyncio.sleep(0.01)
+        return True
+
+    def stop(self) -> None:
+        """End what still runs on it, then the loop and its thread; what won't end keeps them until the process ends."""
+
+        async def end() -> None:
+            left = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            if not left or not (await asyncio.wait(left, timeout=0.5))[1]:
+                self._loop.stop()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop)
+        self._thread.join(timeout=1.0)
+        if not self._thread.is_alive():
+            self._loop.close()
 
 
 class RecordedTarget:
