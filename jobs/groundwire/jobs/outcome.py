@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from groundwire.connectors import Score, Target, Trace
+from groundwire.jobs.facts import usage_facts
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.outbox import Entry, Wanted
 from groundwire.jobs.store.rows import StoredRow
@@ -135,19 +136,9 @@ def facts_of(trace: Trace, partition: Partition, *, before: StoredRow | None) ->
         "models": list(trace.models),
         "latency": trace.duration,
         "spans": len(trace.spans),
-        "usage": _usage(trace),
+        **usage_facts(trace),
         "target_time": first or (start.astimezone(UTC).isoformat() if start else None),
     }
-
-
-def _usage(trace: Trace) -> dict[str, JsonValue]:
-    """The trace's own tokens and cost, summed over its spans."""
-    total: dict[str, float] = {}
-    for span in trace.spans:
-        for name, value in (span.usage or {}).items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                total[name] = total.get(name, 0) + value
-    return dict(total)
 
 
 def score_of(entry: Entry, *, score_id: str) -> Score:

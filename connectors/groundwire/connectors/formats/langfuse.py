@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from groundwire.connectors.formats.spans import moment, newest, nonempty, read_io, tree_flags
+from groundwire.connectors.formats.spans import moment, newest, nonempty, prompt_named, read_io, tree_flags
 from groundwire.connectors.messages import decoded, without_media
 from groundwire.connectors.trace import Trace, in_time_order
 from groundwire.scorer import Span, SpanKind
@@ -79,6 +79,8 @@ def span_of_row(row: Mapping[str, Any], trace_id: str) -> Span | None:
     attributes: dict[str, Any] = {"level": level} if level not in (None, "DEFAULT") else {}
     if metadata:
         attributes["metadata"] = metadata
+    if (prompt := prompt_named(row.get("promptName"), row.get("promptVersion"))) is not None:
+        attributes["groundwire.prompt"] = prompt
     if kind == "TOOL" and (call_id := _call_id(metadata)):
         attributes["groundwire.tool_call_id"] = call_id
     unknown = {key: value for key, value in row.items() if key not in _READ and value is not None}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
-from groundwire.connectors.formats.spans import SpanIO, moment, newest, nonempty, read_io, tree_flags
+from groundwire.connectors.formats.spans import SpanIO, moment, newest, nonempty, prompt_named, read_io, tree_flags
 from groundwire.connectors.messages import decoded, without_media
 from groundwire.connectors.trace import Trace, in_time_order
 from groundwire.scorer import Role, Span, SpanKind
@@ -108,6 +108,8 @@ def span_of_run(run: Mapping[str, Any], trace_id: str) -> Span | None:
     error = nonempty(run.get("error"))
     status = str(run.get("status", "")).lower()
     attributes: dict[str, Any] = {"metadata": metadata} if metadata else {}
+    if (prompt := prompt_named(metadata.get("lc_hub_repo"), metadata.get("lc_hub_commit_hash"))) is not None:
+        attributes["groundwire.prompt"] = prompt
     if project := nonempty(run.get("session_id")) or nonempty(run.get("project_id")):
         attributes["langsmith.project_id"] = project
     if tags := _tags(run):

@@ -18,7 +18,7 @@ from groundwire.connectors.formats.attributes import (
     tool_name_of,
     usage_of,
 )
-from groundwire.connectors.formats.spans import moment, newest, nonempty, tree_flags
+from groundwire.connectors.formats.spans import moment, newest, nonempty, prompt_named, tree_flags
 from groundwire.connectors.messages import decoded, without_media
 from groundwire.connectors.trace import Trace, in_time_order
 from groundwire.scorer import Span, SpanKind, SpanStatus
@@ -89,6 +89,8 @@ def canonical_span(span: OtelSpan) -> Span:
         kept["groundwire.tool_call_id"] = call_id
     if (level := nonempty(attributes.get("langfuse.observation.level"))) not in (None, "DEFAULT"):
         kept["level"] = level
+    if (prompt := _prompt(attributes)) is not None:
+        kept["groundwire.prompt"] = prompt
     return Span(
         span_id=span.span_id,
         trace_id=span.trace_id,
@@ -108,6 +110,15 @@ def canonical_span(span: OtelSpan) -> Span:
         usage=usage_of(attributes),
         attributes=kept,
     )
+
+
+def _prompt(attributes: Attributes) -> str | None:
+    """By Langfuse's SDK, then by OpenInference, which names a version of a template and no name."""
+    named = prompt_named(
+        attributes.get("langfuse.observation.prompt.name"), attributes.get("langfuse.observation.prompt.version")
+    )
+    version = attributes.get("llm.prompt_template.version")
+    return named or prompt_named(attributes.get("llm.prompt_template.name") or "template", version)
 
 
 def _status(span: OtelSpan) -> tuple[SpanStatus, str]:

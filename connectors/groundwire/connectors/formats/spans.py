@@ -8,7 +8,7 @@ from typing import Any
 from groundwire.connectors.messages import decoded, find_messages, read_messages, without_media
 from groundwire.scorer import Message, Role, Span, SpanKind, ToolCallResponsePart
 
-__all__ = ["EPOCH", "SpanIO", "at_millisecond", "moment", "newest", "nonempty", "read_io", "tree_flags"]
+__all__ = ["EPOCH", "SpanIO", "at_millisecond", "moment", "newest", "nonempty", "prompt_named", "read_io", "tree_flags"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_799.0
@@ -52,6 +52,12 @@ def _unix(value: float) -> datetime | None:
             whole, rest = divmod(value, unit)
             return EPOCH + timedelta(seconds=whole, microseconds=int(rest * 1_000_000 // unit))
     return None
+
+
+def prompt_named(name: Any, version: Any) -> str | None:
+    """`name@version` of the prompt that a call was made with; None where either isn't told."""
+    named, told = nonempty(name), nonempty(version)
+    return f"{named}@{told}" if named and told else None
 
 
 def nonempty(value: Any) -> str | None:

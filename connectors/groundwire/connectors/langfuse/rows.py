@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 Condition = Mapping[str, Any]
 
 HEAD_FIELDS = "core,basic,time,model,metadata,trace_context"
-BODY_FIELDS = "core,basic,time,io,metadata,model,usage,trace_context"
+BODY_FIELDS = "core,basic,time,io,metadata,model,usage,prompt,trace_context"
 TOO_LARGE = "groundwireTooLarge"
 """Marks a row whose input and output the server could not send."""
 _TOO_MUCH = frozenset({413, 422})
