@@ -12,7 +12,7 @@ from groundwire.jobs.facts import usage_facts
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.outbox import Entry, Wanted
 from groundwire.jobs.store.rows import StoredRow
-from groundwire.scorer import Partition, Row, write_comment
+from groundwire.scorer import Dimensions, Partition, Row, headline, write_comment
 
 __all__ = ["backoff", "facts_of", "score_of", "scores_of", "target_of"]
 
@@ -40,13 +40,14 @@ def scores_of(
 ) -> list[Wanted]:
     """What should stand on the platform for a row.
 
-    A row without a score withdraws the one that stood there. With `write_status`, `<name>.status` tells why.
+    A row without a score withdraws the one that stood there, and those beside it. With `write_status`, `<name>.status`
+    tells why; `write_label` and `write_dimensions` put what the score was made of beside it.
     """
     target = target_of(trace, partition, project=project, before=before)
     key = f"{partition.partition_type}:{partition.partition_id}"
+    whole = _comment(row, trace, before)
 
-    def wanted(name: str, value: float | str | None) -> Wanted:
-        text = _comment(row, trace, before) if value is not None else ""
+    def wanted(name: str, value: float | str | None, comment: str, *, lower_is_better: bool = False) -> Wanted:
         return Wanted(
             source=source,
             project=project,
@@ -59,21 +60,22 @@ def scores_of(
                 "value": value,
                 "target": target,
                 "metadata": _metadata(row),
-                "lower_is_better": row.direction == "lower_is_better",
+                "lower_is_better": lower_is_better,
             },
-            comment=text,
+            comment=comment if value is not None else "",
         )
 
-    scores = []
-    if row.score is not None:
-        scores.append(wanted(spec.name, row.score))
-    elif before is not None:
-        scores.append(wanted(spec.name, None))
+    scores = [wanted(spec.name, row.score, whole, lower_is_better=row.direction == "lower_is_better")]
     if spec.write_status:
         unscored = row.status in ("unknown", "invalid", "error")
-        if unscored or before is not None:
-            scores.append(wanted(f"{spec.name}.status", f"{row.status}: {row.reason}" if unscored else None))
-    return scores
+        scores.append(wanted(f"{spec.name}.status", f"{row.status}: {row.reason}" if unscored else None, whole))
+    if spec.write_label:
+        scores.append(wanted(f"{spec.name}.label", row.label, headline(row)))
+    if spec.write_dimensions:
+        found = row.dimensions or {}
+        scores += [wanted(f"{spec.name}.{name}", found.get(name), headline(row)) for name in Dimensions.model_fields]
+    # what never stood there needs no withdrawing
+    return [score for score in scores if score.action == "put" or before is not None]
 
 
 def _comment(row: Row, trace: Trace, before: StoredRow | None) -> str:

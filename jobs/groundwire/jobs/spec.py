@@ -19,6 +19,8 @@ from groundwire.scorer import (
 
 __all__ = ["Cap", "EvaluatorSpec", "Per", "ServiceSpec", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
 
+WEIGHED = frozenset({"agent.hallucination"})
+"""The metrics that score a span by its dimensions and give it no label."""
 Per = Literal["trace", "run", "hour", "day", "week", "month"]
 """What a cap holds for. Windows are UTC; a week begins on Monday."""
 
@@ -192,6 +194,20 @@ class EvaluatorSpec(_Strict):
     """Most characters of one prompt."""
     write_status: bool = False
     """Also write `<name>.status` for what was unknown or invalid."""
+    write_label: bool = False
+    """Also write `<name>.label`, a category: `hallucinated` or `grounded`."""
+    write_dimensions: bool = False
+    """At span level, also write each dimension as a number: `<name>.numeric`, `<name>.categorical`,
+    `<name>.no_fabrication`, `<name>.completeness`."""
+
+    @model_validator(mode="after")
+    def _writes_what_there_is(self) -> Self:
+        weighed = self.metric in WEIGHED and self.level == "span"
+        if self.write_dimensions and not weighed:
+            raise ValueError("write_dimensions needs agent.hallucination at span level; nothing else has dimensions")
+        if self.write_label and weighed:
+            raise ValueError("write_label: agent.hallucination has no label at span level; use write_dimensions")
+        return self
 
     @property
     def settings(self) -> HallucinationSettings:
