@@ -95,3 +95,6 @@ class ScriptedJudge:
 
     async def needs_facts(self, request: str) -> Reply[bool]:
         raise AssertionError("not asked in these tests")
+
+    async def close(self) -> None:
+        """Nothing is held."""

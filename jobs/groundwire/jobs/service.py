@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from groundwire.connectors import Connector, Sink, Source, load_connector
+from groundwire.connectors import Connector, Hook, Sink, Source, load_connector
 from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.cache import StoredCache
 from groundwire.jobs.delivery import Mail
@@ -62,7 +62,7 @@ class Service:
     """What this process counts."""
     _sources: dict[str, Source] = field(default_factory=dict)
     _sinks: dict[str, Sink] = field(default_factory=dict)
-    _judges: dict[str, Judge] = field(default_factory=dict)
+    _judges: list[Judge] = field(default_factory=list)
 
     @property
     def ledger(self) -> StoredLedger:
@@ -105,6 +105,10 @@ class Service:
             self._sinks[name] = self.connector(name).build_sink(self._source_settings(name), at=f"sources.{name}")
         return self._sinks[name]
 
+    def hook(self, name: str) -> Hook:
+        """What reads the webhooks of a source's platform. Raises `ConfigError`, also where it sends none."""
+        return self.connector(name).build_hook(self._source_settings(name), at=f"sources.{name}")
+
     def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
         """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""
         return self.settings.judges.get(spec.judge) or OfflineJudgeConfig()
@@ -123,6 +127,7 @@ class Service:
             metric=spec.config,
             settings=spec.settings,
         )
+        self._judges.append(judge)
         metric = HallucinationMetric(
             judge=judge, config=spec.config, settings=spec.settings, clock=self.clock, max_concurrency=concurrency
         )
@@ -174,6 +179,8 @@ class Service:
 
     async def close(self) -> None:
         """Let go of everything, the state last."""
+        for judge in self._judges:
+            await judge.close()
         for source in self._sources.values():
             await source.close()
         for sink in self._sinks.values():

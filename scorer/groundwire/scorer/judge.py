@@ -167,3 +167,7 @@ class Judge(Protocol):
     async def needs_facts(self, request: str) -> Reply[bool]:
         """Whether the request asks for facts at all."""
         ...
+
+    async def close(self) -> None:
+        """Let go of connections; the judges bound from this one share them."""
+        ...

@@ -95,6 +95,9 @@ class TwinJudge:
         """See `Judge.faithfulness`."""
         return _without_view(await self.judge.faithfulness(question, self._said(answer), self._seen(evidence)))
 
+    async def close(self) -> None:
+        """Nothing of its own; the judge is closed by whoever opened it."""
+
     async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
         """See `Judge.classify`; a transcript has one order."""
         return await self.judge.classify(transcript, self._said(output))

@@ -25,7 +25,7 @@ from groundwire.jobs.store import gaps, runs
 from groundwire.jobs.trial import try_evaluator
 from groundwire.scorer import MICRO, ConfigError, micro_dollars, write_comment
 
-__all__ = ["BackfillOptions", "parse_time", "run_backfill_command", "run_line", "run_plan", "run_try"]
+__all__ = ["BackfillOptions", "backfill_of", "parse_time", "run_backfill_command", "run_line", "run_plan", "run_try"]
 
 
 def _settings(config: Path | None) -> Settings:
@@ -150,7 +150,8 @@ class BackfillOptions:
     yes: bool = False
 
 
-async def _asked(service: Service, spec: EvaluatorSpec, options: BackfillOptions) -> Backfill:
+async def backfill_of(service: Service, spec: EvaluatorSpec, options: BackfillOptions) -> Backfill:
+    """The backfill that is asked for; raises `ConfigError` where the options don't name a stretch of time."""
     now = service.clock()
     gap_ids: tuple[str, ...] = ()
     if options.skipped:
@@ -187,7 +188,7 @@ def run_plan(config: Path | None, options: BackfillOptions) -> int:
     async def plan() -> Plan:
         async with open_service(settings) as service:
             spec = settings.evaluator(options.evaluator)
-            return await make_plan(service, await _asked(service, spec, options))
+            return await make_plan(service, await backfill_of(service, spec, options))
 
     _print_plan(asyncio.run(plan()))
     return 0
@@ -227,7 +228,7 @@ async def _backfill(settings: Settings, options: BackfillOptions) -> int:
     spec = settings.evaluator(options.evaluator)
     budget = None if options.max_usd is None else micro_dollars(options.max_usd)
     async with open_service(settings, budget=budget) as service:
-        backfill = await _asked(service, spec, options)
+        backfill = await backfill_of(service, spec, options)
         if not options.yes:
             _print_plan(await make_plan(service, backfill))
             import typer

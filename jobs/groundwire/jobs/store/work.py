@@ -92,6 +92,7 @@ def _enqueue_statement(dialect: str) -> Insert:
     new = statement.excluded
     was_open = text(f"work.{OPEN}")
     live_before = and_(was_open, work.c.live)
+    unjudged = or_(work.c.state == "error", and_(work.c.state == "skipped", work.c.reason == "over_budget"))
     return statement.on_conflict_do_update(
         index_elements=["work_id"],
         set_={
@@ -116,6 +117,7 @@ def _enqueue_statement(dialect: str) -> Insert:
             new.content_hash.is_(None),
             work.c.content_hash != new.content_hash,
             and_(new.rescore, ~work.c.rescore),
+            and_(~new.live, unjudged),
         ),
     )
 
@@ -123,8 +125,8 @@ def _enqueue_statement(dialect: str) -> Insert:
 def enqueue(tx: Connection, arrivals: Sequence[Arrival], *, now: datetime) -> int:
     """Store what arrived, a page in one go; returns how many items are new or changed.
 
-    The same content again is nothing. Other content, or content unknown, opens the item again; while it is being
-    judged, it stays so and opens when that ends.
+    The same content again is nothing, but that a backfill takes up what a cap left out or an error ended. Other
+    content, or content unknown, opens the item again; while it is being judged, it stays so and opens when that ends.
     """
     if not arrivals:
         return 0

@@ -128,6 +128,9 @@ class OfflineJudge:
             return Reply(value=True)
         return Reply(failure=_UNDECIDED)
 
+    async def close(self) -> None:
+        """Nothing is held."""
+
     def _facts(self, answer: str) -> tuple[DraftClaim, ...]:
         drafts = segments(answer, language=guess(answer, self._language))
         return tuple(draft for draft in drafts if draft.kind == "fact")
