@@ -16,8 +16,11 @@ OWN_TRACES = "groundwire"
 def is_loop(trace: Trace) -> bool:
     """Whether a trace is an evaluator's own: refused whatever the filter says (DESIGN §5, loop guard).
 
-    groundwire's judge, Langfuse's `langfuse*` and `llm-as-a-judge` environments, LangSmith's `evaluators` project.
+    groundwire's judge, Langfuse's `langfuse*` and `llm-as-a-judge` environments, LangSmith's `evaluators` project, and
+    whatever an EVALUATOR span is the root of.
     """
+    if trace.root is not None and trace.root.kind == "EVALUATOR":
+        return True
     environment = (trace.environment or "").lower()
     if environment.startswith("langfuse") or environment in ("llm-as-a-judge", OWN_TRACES):
         return True

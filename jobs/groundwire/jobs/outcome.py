@@ -116,6 +116,7 @@ def _metadata(row: Row) -> dict[str, JsonValue]:
         "metric": row.metric,
         "metric_version": row.metric_version,
         "partition_type": row.partition_type,
+        "label": row.label,
         "labels": dict(labels),
         "coverage": round(row.coverage.share, 4),
         "flags": list(row.flags),

@@ -20,7 +20,7 @@ from groundwire.scorer import ConfigError
 
 __all__ = ["PLATFORMS", "run_doctor", "run_init"]
 
-PLATFORMS = ("files", "langfuse", "langsmith")
+PLATFORMS = ("files", "langfuse", "langsmith", "phoenix")
 """The platforms that `init` writes a configuration for."""
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "failed": "[red]failed[/]"}
 
