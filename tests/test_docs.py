@@ -12,8 +12,8 @@ from groundwire.jobs.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ELSEWHERE = {"langfuse.md", "langsmith.md"}
-"""Pages whose blocks are run by the tests of their connectors."""
+ELSEWHERE = {"langfuse.md", "langsmith.md", "verify.md", "graders.md", "suites.md", "gate.md"}
+"""Pages whose blocks are run by the tests of what they are about."""
 KEYS = {
     "OPENAI_API_KEY": "made-up",
     "LANGFUSE_PUBLIC_KEY": "pk-lf-made-up",

@@ -23,7 +23,7 @@ from groundwire.scorer import (
     suite_fingerprint,
 )
 
-__all__ = ["SuiteRun", "run_suite"]
+__all__ = ["SuiteRun", "run_suite", "sample_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ async def _trial(run: SuiteRun, price: "_Prices", case: Case, trial: int) -> Tri
     if isinstance(output, Fault):
         return row.model_copy(update={"reason": "target_error", "explanation": output.message})
     output = replace(output, micro_dollars=price.cost(output))
-    sample = _sample(run.suite, case, output)
+    sample = sample_of(run.suite, case, output)
     row = row.model_copy(
         update={
             "answer": output.answer,
@@ -116,7 +116,8 @@ def _priced(output: Output) -> Usage | None:
     return output.usage.model_copy(update={"micro_dollars": output.micro_dollars or 0})
 
 
-def _sample(suite: Suite, case: Case, output: Output) -> Sample:
+def sample_of(suite: Suite, case: Case, output: Output) -> Sample:
+    """What graders see of one output."""
     return Sample(
         input=case.input,
         answer=output.answer,

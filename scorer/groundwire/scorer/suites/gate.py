@@ -339,7 +339,9 @@ def _percent(value: float) -> str:
 
 
 def _points(value: float) -> str:
-    return f"{100 * value:+.1f}".replace(".0", "").replace("-", "−") + " points"
+    """`−12.5 points`, with a sign unless it is none."""
+    text = f"{100 * value:+.1f}".removesuffix(".0")
+    return ("0" if text in ("+0", "-0") else text.replace("-", "−")) + " points"
 
 
 def _seconds(value: float) -> str:
