@@ -1,4 +1,4 @@
-"""The commands that make measurements of scores, with their arguments: `label`, `calibrate`."""
+"""The commands that make measurements of scores, with their arguments: `label`, `calibrate`, `report`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -95,7 +95,25 @@ def label(
     raise typer.Exit(run_label(options))
 
 
+def report(
+    since: Annotated[str, typer.Option("--since", help="Traces that began since: a time, or 30d (ago).")] = "30d",
+    until: Annotated[str | None, typer.Option("--until", help="Traces that began before; now by default.")] = None,
+    evaluator: Annotated[str | None, typer.Option("--evaluator", help="Only this evaluator.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write one page with charts.")] = None,
+    as_json: AsJson = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="The configuration; groundwire.toml by default.")
+    ] = None,
+) -> None:
+    """Rates that can be quoted: weighted, with intervals, breaks and what was not looked at."""
+    from groundwire.jobs.cli.report import ReportOptions, run_report
+
+    options = ReportOptions(since=since, until=until, evaluator=evaluator, html=html, as_json=as_json, config=config)
+    raise typer.Exit(run_report(options))
+
+
 def register(app: typer.Typer) -> None:
     """Hang the commands into the application."""
     app.command()(label)
     app.command()(calibrate)
+    app.command()(report)

@@ -19,7 +19,7 @@ from groundwire.jobs.report.summary import Summary
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["HtmlReport", "open_html", "write_html"]
+__all__ = ["HtmlReport", "assets", "environment", "open_html", "write_html"]
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """What HTML can't hold, lone surrogates among it."""
@@ -30,7 +30,7 @@ class HtmlReport:
 
     def __init__(self, body: IO[str]) -> None:
         self._body = body
-        self._template = _environment().get_template("entry.html")
+        self._template = environment().get_template("entry.html")
         self.summary = Summary()
 
     def add(self, entry: ReportEntry) -> None:
@@ -46,7 +46,7 @@ def open_html(path: Path, *, title: str) -> Iterator[HtmlReport]:
 
     Raises `OSError` where it can't be written.
     """
-    page = _environment()
+    page = environment()
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
         report = HtmlReport(body)
         yield report
@@ -54,7 +54,7 @@ def open_html(path: Path, *, title: str) -> Iterator[HtmlReport]:
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             with partial.open("w", encoding="utf-8", newline="\n") as whole:
-                whole.write(page.get_template("head.html").render(title=title, summary=report.summary, **_assets()))
+                whole.write(page.get_template("head.html").render(title=title, summary=report.summary, **assets()))
                 shutil.copyfileobj(body, whole)
                 whole.write(page.get_template("foot.html").render(summary=report.summary))
             partial.replace(path)
@@ -71,7 +71,8 @@ def write_html(entries: Iterable[ReportEntry], path: Path, *, title: str) -> int
 
 
 @cache
-def _environment() -> "Environment":
+def environment() -> "Environment":
+    """Where the templates are; what they show is escaped, and what HTML can't hold replaced."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -90,7 +91,7 @@ def _printable(value: Any) -> Any:
 
 
 @cache
-def _assets() -> dict[str, Any]:
+def assets() -> dict[str, Any]:
     """Style and script, and the script's digest: the page's policy lets no other script run, whatever a trace holds."""
     from markupsafe import Markup
 

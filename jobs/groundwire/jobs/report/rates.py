@@ -9,7 +9,19 @@ from pydantic import JsonValue
 
 from groundwire.scorer import Comparison, Interval, Proportion
 
-__all__ = ["Break", "Cut", "Dimension", "Drift", "Group", "Rate", "RatesReport", "Spent", "Traces"]
+__all__ = [
+    "Break",
+    "Cut",
+    "Dimension",
+    "Drift",
+    "Group",
+    "Rate",
+    "RatesReport",
+    "Spent",
+    "Traces",
+    "rate_words",
+    "statuses_words",
+]
 
 Dimension = Literal["environment", "model", "prompt", "release", "tag"]
 """What the application was: its environment, the models it called, its prompts' versions, its release, its tags."""
@@ -50,6 +62,13 @@ class Drift:
         if self.comparison.p >= 0.05:
             return "no change that chance wouldn't explain"
         return "rose" if self.comparison.difference > 0 else "fell"
+
+    @property
+    def p_words(self) -> str:
+        """The test's p in brackets, or nothing where it says nothing."""
+        if self.comparison is None or not self.comparison.enough:
+            return ""
+        return " (p < 0.001)" if self.comparison.p < 0.001 else f" (p = {self.comparison.p:.3f})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +170,7 @@ class RatesReport:
     trace_days: tuple[Traces, ...]
 
     def days_cut(self, evaluator: str) -> set[date]:
-        """The days on which something of an evaluator was not covered."""
+        """The days, within the report, on which something of an evaluator was not covered."""
         found: set[date] = set()
         for cut in self.cuts:
             if cut.evaluator in ("", evaluator):
