@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import pytest
+from tests.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for all folders
 
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 FOREIGN = ("OPENAI_", "AZURE_", "ANTHROPIC_", "LANGFUSE_", "LANGSMITH_", "LANGCHAIN_", "PHOENIX_", "GROUNDWIRE_")

@@ -102,3 +102,13 @@ def test_killed_again_and_again_at_any_moment(seed: int, tmp_path: Path, undistu
     assert scores(tmp_path) == scores(undisturbed)
     assert set(paid(tmp_path)) == set(paid(undisturbed))
     assert len(paid(tmp_path)) <= len(paid(undisturbed)) + kills * IN_FLIGHT
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("step", [step for step in STEPS if step != "fetch"])
+def test_killed_at_a_step_with_its_state_in_postgresql(
+    step: str, tmp_path: Path, undisturbed: Path, postgres_url: str
+) -> None:
+    prepare(tmp_path)
+    assert child(tmp_path, 0, step, 1 if step == "born" else 3, url=postgres_url) == -signal.SIGKILL
+    check(tmp_path, undisturbed, url=postgres_url)
