@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from groundwire.connectors import Trace, cut
+from groundwire.connectors import Origin, Trace, cut
 from groundwire.jobs.filters import is_loop, matches, matches_span, may_match
 from groundwire.jobs.ledger import window_end
 from groundwire.jobs.sampling import draw, inclusion, inclusion_bound
@@ -18,7 +18,18 @@ from groundwire.scorer import Metric, Partition
 
 log = logging.getLogger(__name__)
 
-__all__ = ["Admission", "Evaluator", "admit", "is_complete", "last_change", "partition_of", "passed_over"]
+__all__ = [
+    "Admission",
+    "Evaluator",
+    "admit",
+    "is_complete",
+    "last_change",
+    "origin_of",
+    "partition_of",
+    "passed_over",
+    "read_origin",
+    "stored_origin",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +187,36 @@ def _arrivals(
 
 def origin_of(trace: Trace) -> dict[str, JsonValue]:
     """How a trace is fetched again, in a form that survives JSON."""
-    start, end = trace.start_time, trace.end_time
+    return stored_origin(
+        Origin(
+            trace_id=trace.trace_id,
+            start_time=trace.start_time,
+            end_time=trace.end_time,
+            hints={"origin": trace.origin},
+        )
+    )
+
+
+def stored_origin(origin: Origin) -> dict[str, JsonValue]:
+    """An origin in a form that survives JSON."""
+    start, end = origin.start_time, origin.end_time
     return {
-        "trace_id": trace.trace_id,
+        "trace_id": origin.trace_id,
         "start_time": start.isoformat() if start else None,
         "end_time": end.isoformat() if end else None,
-        "hints": {"origin": trace.origin},
+        "hints": dict(origin.hints),
     }
+
+
+def read_origin(stored: Mapping[str, JsonValue]) -> Origin:
+    """An origin as it was stored, its times read back."""
+    start, end, hints = stored.get("start_time"), stored.get("end_time"), stored.get("hints")
+    return Origin(
+        trace_id=str(stored["trace_id"]),
+        start_time=datetime.fromisoformat(str(start)) if start else None,
+        end_time=datetime.fromisoformat(str(end)) if end else None,
+        hints=hints if isinstance(hints, dict) else {},
+    )
 
 
 def partition_of(trace: Trace, item: Item, evaluator: Evaluator) -> Partition | None:

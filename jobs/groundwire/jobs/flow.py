@@ -18,8 +18,17 @@ from typing import Literal
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from groundwire.connectors import Origin, Page, Source, Trace, Window
-from groundwire.jobs.admission import Admission, Evaluator, admit, is_complete, last_change, partition_of, passed_over
+from groundwire.connectors import Page, Source, Trace, Window
+from groundwire.jobs.admission import (
+    Admission,
+    Evaluator,
+    admit,
+    is_complete,
+    last_change,
+    partition_of,
+    passed_over,
+    read_origin,
+)
 from groundwire.jobs.outcome import backoff, facts_of, scores_of
 from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
 from groundwire.jobs.store.work import Item
@@ -438,7 +447,7 @@ class Line:
         if (held := self._at_hand.pop(item.work_id, None)) is not None:
             return held
         self.at("fetch")
-        return await self.source.fetch(_origin(item.origin))
+        return await self.source.fetch(read_origin(item.origin))
 
     async def _scored(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> _Finished:
         content_hash = evaluator.metric.content_hash(partition)
@@ -535,14 +544,3 @@ class Line:
             )
 
         return _Finished(item=item, end=end, nothing_new=True)
-
-
-def _origin(stored: Mapping[str, JsonValue]) -> Origin:
-    """An origin as it was stored, its times read back."""
-    start, end, hints = stored.get("start_time"), stored.get("end_time"), stored.get("hints")
-    return Origin(
-        trace_id=str(stored["trace_id"]),
-        start_time=datetime.fromisoformat(str(start)) if start else None,
-        end_time=datetime.fromisoformat(str(end)) if end else None,
-        hints=hints if isinstance(hints, dict) else {},
-    )

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 
 from groundwire.connectors import Window
@@ -15,7 +15,7 @@ from groundwire.jobs.service import Service
 from groundwire.jobs.store import cursors, gaps
 from groundwire.scorer import GiveUp, GroundwireError, RetryLater
 
-__all__ = ["Runner"]
+__all__ = ["Beside", "Runner", "leased"]
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +25,34 @@ DRAIN = 30.0
 """Seconds that work under way has to end in after SIGTERM."""
 DELIVERY_EVERY = 5.0
 """Seconds between two looks into the outbox while nothing new was put there."""
+Beside = Callable[[asyncio.Event], Awaitable[None]]
+"""Something that runs beside the polling until the event is set."""
 LAG = timedelta(minutes=10)
 """A source that is further behind than this has a gap until it has caught up."""
+
+
+@asynccontextmanager
+async def leased(service: Service, place: str) -> AsyncIterator[bool]:
+    """Whether this process may pull from that place; it may for as long as the block lasts, and nobody else."""
+    store, owner = service.store, service.owner
+    now = service.clock()
+    held = await store.write(cursors.acquire, place, owner=owner, now=now, until=now + LEASE)
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 3)
+            now = service.clock()
+            with suppress(RetryLater):
+                await store.write(cursors.acquire, place, owner=owner, now=now, until=now + LEASE)
+
+    renewing = asyncio.create_task(renew()) if held else None
+    try:
+        yield held
+    finally:
+        if renewing is not None:
+            renewing.cancel()
+            with suppress(RetryLater):
+                await store.write(cursors.release, place, owner=owner)
 
 
 class Runner:
@@ -54,8 +80,11 @@ class Runner:
             await self.poll(source)
             await self.deliver(source)
 
-    async def forever(self, *, drain: float = DRAIN) -> None:
-        """Run until SIGTERM or SIGINT, then let what is under way end within `drain` seconds."""
+    async def forever(self, *, beside: Sequence[Beside] = (), drain: float = DRAIN) -> None:
+        """Run until SIGTERM or SIGINT, then let what is under way end within `drain` seconds.
+
+        What runs `beside` runs as long; where one of them fails, everything stops and its error is raised.
+        """
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # it warns of every overlap it rightly skips
@@ -63,7 +92,7 @@ class Runner:
             timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         for source, chosen in self.by_source.items():
-            every = max(min(evaluator.spec.every for evaluator in chosen), 1.0)
+            every = max(min(self._every(evaluator) for evaluator in chosen), 1.0)
             now = datetime.now(tz=self.service.clock().tzinfo)
             scheduler.add_job(self._job, "interval", seconds=every, args=(source, "poll"), next_run_time=now)
             scheduler.add_job(self._job, "interval", seconds=DELIVERY_EVERY, args=(source, "deliver"))
@@ -72,17 +101,27 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         scheduler.start()
+        others = {asyncio.create_task(_until(stop, one)) for one in beside}
         try:
             await stop.wait()
         finally:
             scheduler.pause()
-            _, late = await asyncio.wait(self._running, timeout=drain) if self._running else (set(), set())
+            under_way = self._running | others
+            _, late = await asyncio.wait(under_way, timeout=drain) if under_way else (set(), set())
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
             scheduler.shutdown(wait=False)
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+        for task in others:
+            if not task.cancelled():
+                task.result()
+
+    def _every(self, evaluator: Evaluator) -> float:
+        """Seconds between two polls for an evaluator; a webhook's leave little to find."""
+        attached = evaluator.spec.attach == "webhook"
+        return self.service.settings.service.reconcile if attached else evaluator.spec.every
 
     async def _job(self, source: str, what: str) -> None:
         if source in self.stopped:
@@ -101,38 +140,24 @@ class Runner:
     async def poll(self, source: str) -> None:
         """One turn of a source's line, if no other process has it. What fails for a while is noted as an outage."""
         service, now = self.service, self.service.clock()
-        leased = await service.store.write(cursors.acquire, source, owner=service.owner, now=now, until=now + LEASE)
-        if not leased:
-            log.info("another process pulls it", extra={"action": "lease", "source": source})
-            return
-        renewing = asyncio.create_task(self._renew(source))
-        try:
-            line = service.line(source, self.by_source[source], run_id=self.run_id)
-            await service.ledger.expire()
-            self.total += await line.turn(await self._window(source))
-            self.stopped_evaluators |= line.gave_up
-            await self._recovered(source)
-        except RetryLater as error:
-            self.failed[source] = str(error)
-            await self._outage(source, now)
-            log.warning("%s", error, extra={"action": "poll", "source": source})
-        except GiveUp as error:
-            self.stopped[source] = str(error)
-            await self._outage(source, now)
-            log.error("%s", error, extra={"action": "give_up", "source": source})
-        finally:
-            renewing.cancel()
-            with suppress(RetryLater):
-                await service.store.write(cursors.release, source, owner=service.owner)
-
-    async def _renew(self, source: str) -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 3)
-            now = self.service.clock()
-            with suppress(RetryLater):
-                await self.service.store.write(
-                    cursors.acquire, source, owner=self.service.owner, now=now, until=now + LEASE
-                )
+        async with leased(service, source) as held:
+            if not held:
+                log.info("another process pulls it", extra={"action": "lease", "source": source})
+                return
+            try:
+                line = service.line(source, self.by_source[source], run_id=self.run_id)
+                await service.ledger.expire()
+                self.total += await line.turn(await self._window(source))
+                self.stopped_evaluators |= line.gave_up
+                await self._recovered(source)
+            except RetryLater as error:
+                self.failed[source] = str(error)
+                await self._outage(source, now)
+                log.warning("%s", error, extra={"action": "poll", "source": source})
+            except GiveUp as error:
+                self.stopped[source] = str(error)
+                await self._outage(source, now)
+                log.error("%s", error, extra={"action": "give_up", "source": source})
 
     async def _window(self, source: str) -> Window:
         """From where the source was read to; one that was never read begins where its first evaluator does."""
@@ -180,3 +205,11 @@ class Runner:
         except GiveUp as error:
             self.stopped[source] = str(error)
             log.error("%s", error, extra={"action": "give_up", "source": source})
+
+
+async def _until(stop: asyncio.Event, one: Beside) -> None:
+    """Run something until `stop` is set; its own end is everybody's."""
+    try:
+        await one(stop)
+    finally:
+        stop.set()

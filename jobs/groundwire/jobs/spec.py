@@ -241,7 +241,7 @@ class ServiceSpec(_Strict):
     """Caps over all requests that name no evaluator."""
     body_limit: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
     """Bytes of a request's body; a longer one is answered with 413."""
-    queue: int = Field(default=1_000, ge=1)
+    queue: int = Field(default=10_000, ge=1)
     """Webhook deliveries that wait at most; beyond, the answer is 503 and the platform tries again."""
     deadline: Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=600)] = 8.0
     """Time in which a decision is answered, whatever the judge does; callers give up after ten seconds or so."""

@@ -1,6 +1,7 @@
 """LangSmith as a connector, as `platform = "langsmith"` names it."""
 
 from groundwire.connectors.connector import Connector
+from groundwire.connectors.langsmith.hook import LangsmithHook
 from groundwire.connectors.langsmith.read import LangsmithSource
 from groundwire.connectors.langsmith.settings import LangsmithSettings
 from groundwire.connectors.langsmith.write import LangsmithSink
@@ -12,6 +13,7 @@ langsmith = Connector(
     settings=LangsmithSettings,
     source=LangsmithSource,
     sink=LangsmithSink,
+    hook=LangsmithHook,
     where_fields={
         "has_error": "whether any run failed",
         "max_duration": "from the first start to the last end",

@@ -75,8 +75,10 @@ class LangsmithSource:
             yield page
 
     async def fetch(self, origin: Origin) -> Trace:
-        """See `Source.fetch`."""
+        """See `Source.fetch`. A trace that its hint says is another project's is skipped."""
         project = await self._server.project()
+        if origin.hints.get("project") not in (None, project.project_id):
+            raise SkipThis(f"trace {origin.trace_id} is of another project")
         now = self._wire.now()
         start = origin.start_time
         around = None if start is None else (start - _AN_HOUR, max(now, origin.end_time or start) + _AN_HOUR)

@@ -157,7 +157,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 
 def init(
-    platform: Annotated[str, typer.Argument(help="langfuse, langsmith or files.")] = "files",
+    platform: Annotated[str, typer.Argument(help="langfuse, langsmith, phoenix or files.")] = "files",
     out: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("groundwire.toml"),
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     write_status: Annotated[
@@ -195,6 +195,13 @@ def run(
     from groundwire.jobs.cli.run import run_line
 
     raise typer.Exit(run_line(config, once=once, only=evaluator or []))
+
+
+def serve(config: Config = None) -> None:
+    """Answer webhooks, decisions and scores over HTTP, and judge what webhooks deliver."""
+    from groundwire.jobs.cli.serve import run_serve
+
+    raise typer.Exit(run_serve(config))
 
 
 def plan(
@@ -359,7 +366,7 @@ def register(app: typer.Typer) -> None:
     """Hang the commands into the application, in the order that the help shows them."""
     app.callback()(root)
     commands: list[Any] = [
-        demo, score, explain, manifest, init, doctor, run, plan, backfill,
+        demo, score, explain, manifest, init, doctor, run, serve, plan, backfill,
         rows, runs, spend, gaps, retry, retract, prune,
     ]  # fmt: skip
     for command in commands:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,9 +14,10 @@ from rich.table import Table
 from groundwire.jobs import flow
 from groundwire.jobs.backfill import Backfill, Span, run_backfill
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
+from groundwire.jobs.intake import Intake
 from groundwire.jobs.logs import configure_logs
 from groundwire.jobs.plan import Plan, make_plan
-from groundwire.jobs.schedule import Runner
+from groundwire.jobs.schedule import Beside, Runner
 from groundwire.jobs.scoring import Counts
 from groundwire.jobs.service import Service, open_service
 from groundwire.jobs.settings import Settings, load_settings
@@ -61,30 +62,37 @@ async def _run(settings: Settings, specs: Sequence[EvaluatorSpec], *, once: bool
     async with open_service(settings) as service:
         chosen = [await service.evaluator(spec) for spec in specs]
         run_id = f"run-{uuid.uuid4().hex[:12]}"
+        # the platform itself keeps the scores of decisions: one that was polled as well would be scored twice
+        runner = Runner(service, [one for one in chosen if one.spec.attach != "decision"], run_id=run_id)
+        intake = Intake(service, [one for one in chosen if one.spec.attach == "webhook"], run_id=run_id)
+        beside: Sequence[Beside] = ()
+        if not once and any(spec.attach for spec in specs):
+            from groundwire.jobs.cli.serve import beside_polling
+
+            beside = await beside_polling(service, chosen, intake)
         names: list[JsonValue] = [spec.name for spec in specs]
         args: dict[str, JsonValue] = {"evaluators": names, "once": once}
         await service.store.write(runs.start, run_id, command="run", args=args, now=service.clock())
-        runner = Runner(service, chosen, run_id=run_id)
         try:
-            await (runner.once() if once else runner.forever())
+            if once:
+                await intake.once()
+                await runner.once()
+            else:
+                await runner.forever(beside=beside)
         except BaseException:
             await service.store.write(runs.end, run_id, outcome="failed", now=service.clock())
             raise
+        runner.total += intake.total
         total = runner.total
+        stopped = runner.stopped | runner.stopped_evaluators | intake.stopped
         await service.store.write(runs.note, run_id, counts=total.by_status, micro_dollars=total.micro_dollars)
-        await service.store.write(
-            runs.end,
-            run_id,
-            outcome="failed" if runner.stopped or runner.stopped_evaluators else "done",
-            now=service.clock(),
-        )
+        await service.store.write(runs.end, run_id, outcome="failed" if stopped else "done", now=service.clock())
         if once:
-            _print_turn(runner, specs)
-        broken = runner.stopped or runner.stopped_evaluators or runner.failed
-        return 1 if broken or total.by_status.get("error") or runner.delivered.refused else 0
+            _print_turn(runner, specs, stopped)
+        return 1 if stopped or runner.failed or total.by_status.get("error") or runner.delivered.refused else 0
 
 
-def _print_turn(runner: Runner, specs: Sequence[EvaluatorSpec]) -> None:
+def _print_turn(runner: Runner, specs: Sequence[EvaluatorSpec], stopped: Mapping[str, str]) -> None:
     total, delivered = runner.total, runner.delivered
     rows = " + ".join(f"{n} {status}" for status, n in sorted(total.by_status.items())) or "no new rows"
     stdout.print(
@@ -103,7 +111,7 @@ def _print_turn(runner: Runner, specs: Sequence[EvaluatorSpec]) -> None:
                 markup=False,
                 soft_wrap=True,
             )
-    for source, why in (runner.stopped | runner.stopped_evaluators).items():
+    for source, why in stopped.items():
         stderr.print(f"groundwire: {source} stopped: {why}", markup=False, soft_wrap=True)
     for source, why in runner.failed.items():
         stderr.print(f"groundwire: {source}: {why}", markup=False, soft_wrap=True)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from groundwire.jobs.store.schema import deliveries, identity, insert_for
 
-__all__ = ["Received", "StoredDelivery", "due", "forget", "keep", "receive", "waiting"]
+__all__ = ["Received", "StoredDelivery", "due", "forget", "keep", "receive", "unread", "waiting"]
 
 Received = Literal["stored", "known", "full"]
 """What became of a delivery: it is stored; the same was delivered before; there is no room for it."""
@@ -59,6 +59,16 @@ def due(tx: Connection, evaluator: str, *, now: datetime, limit: int) -> list[St
         select(deliveries.c.delivery_id, deliveries.c.body, deliveries.c.origins, deliveries.c.received_at)
         .where(deliveries.c.done_at.is_(None), deliveries.c.evaluator == evaluator, deliveries.c.not_before <= now)
         .order_by(deliveries.c.not_before, deliveries.c.delivery_id)
+        .limit(limit)
+    )
+    return [StoredDelivery(**row) for row in found.mappings()]
+
+
+def unread(tx: Connection, evaluator: str, *, limit: int) -> list[StoredDelivery]:
+    """Deliveries that are still as they came, in no order."""
+    found = tx.execute(
+        select(deliveries.c.delivery_id, deliveries.c.body, deliveries.c.origins, deliveries.c.received_at)
+        .where(deliveries.c.done_at.is_(None), deliveries.c.evaluator == evaluator, deliveries.c.body.is_not(None))
         .limit(limit)
     )
     return [StoredDelivery(**row) for row in found.mappings()]

@@ -1,8 +1,10 @@
 """The web service as an application: its routes, one file a group, behind the gate."""
 
+from collections.abc import Callable
+
 from fastapi import FastAPI
 
-from groundwire.jobs.web import faults, health, scoring, systemone
+from groundwire.jobs.web import faults, health, hooks, scoring, systemone
 from groundwire.jobs.web.gate import Gate
 from groundwire.jobs.web.served import Served, require_secrets
 from groundwire.scorer import package_version
@@ -10,8 +12,11 @@ from groundwire.scorer import package_version
 __all__ = ["build_application"]
 
 
-def build_application(served: Served) -> FastAPI:
-    """The application. Raises `ConfigError` where a secret is missing."""
+def build_application(served: Served, *, arrived: Callable[[], None] = lambda: None) -> FastAPI:
+    """The application. Raises `ConfigError` where a secret is missing.
+
+    `arrived` is told, from the loop of the routes, of every webhook's delivery that was stored.
+    """
     require_secrets(served.service)
     settings = served.service.settings.service
     app = FastAPI(
@@ -24,6 +29,7 @@ def build_application(served: Served) -> FastAPI:
     faults.install(app)
     for group in (health, scoring, systemone):
         app.include_router(group.routes(served))
+    app.include_router(hooks.routes(served, arrived))
     api = tuple(one for one in (settings.token,) if one is not None)
     hook = tuple(one for one in (settings.hook_secret,) if one is not None)
     app.add_middleware(

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from groundwire.jobs.store import cursors, work
+from groundwire.jobs.store import cursors, deliveries, work
 from groundwire.jobs.web.faults import FAULTS, Fault
 from groundwire.jobs.web.served import Served
 from groundwire.scorer import GroundwireError
@@ -80,8 +80,11 @@ def _gauges(tx: Connection, served: Served) -> list[GaugeMetricFamily]:
             waiting[evaluator] = waiting.get(evaluator, 0) + n
     for evaluator, n in waiting.items():
         queue.add_metric([evaluator], n)
+    hooks = GaugeMetricFamily("groundwire_hook_queue", "Webhook deliveries that wait.", labels=["evaluator"])
+    for evaluator, n in deliveries.waiting(tx).items():
+        hooks.add_metric([evaluator], n)
     lag = GaugeMetricFamily("groundwire_lag_seconds", "How far a source has been read behind now.", labels=["source"])
     for place in cursors.places(tx):
         if place.source in service.settings.sources and place.reached is not None:
             lag.add_metric([place.source], max((now - place.reached).total_seconds(), 0.0))
-    return [queue, lag]
+    return [queue, hooks, lag]

@@ -1,10 +1,11 @@
-"""The web service on a socket, in the event loop that everything else runs in."""
+"""The web service on a socket, in a thread beside everything else."""
 
 import asyncio
 import logging
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -44,7 +45,10 @@ def listen(spec: ServiceSpec) -> socket.socket:
 
 
 async def serve(app: FastAPI, listening: socket.socket, stop: asyncio.Event) -> None:
-    """Answer requests on the socket until `stop` is set, and then those under way."""
+    """Answer requests on the socket until `stop` is set, and then those under way.
+
+    The server has a thread and a loop of its own: a judge that computes for long delays no answer.
+    """
     config = uvicorn.Config(
         app,
         access_log=False,
@@ -58,11 +62,21 @@ async def serve(app: FastAPI, listening: socket.socket, stop: asyncio.Event) -> 
     server = _Server(config)
     host, port = listening.getsockname()[:2]
     log.info("listening on %s:%s", host, port, extra={"action": "serve"})
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    stopping = asyncio.create_task(stop.wait())
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def work() -> None:
+        try:
+            asyncio.run(server.serve(sockets=[listening]))
+        finally:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(ended.set)
+
+    threading.Thread(target=work, name="groundwire-web", daemon=True).start()
+    waits = [asyncio.create_task(event.wait()) for event in (ended, stop)]
     try:
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         server.should_exit = True
-        stopping.cancel()
-        await serving
+        await ended.wait()
+        for wait in waits:
+            wait.cancel()
