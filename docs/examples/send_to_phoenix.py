@@ -1,4 +1,4 @@
-"""Sends groundwire's bundled OTLP traces to a Phoenix, as an application would: `send_to_phoenix.py [URL] [PROJECT]`."""
+"""Sends groundwire's bundled OTLP traces to a Phoenix, as an application would: `send_to_phoenix.py URL PROJECT`."""
 
 import base64
 import json
@@ -43,4 +43,4 @@ if __name__ == "__main__":
     exports = bundled()
     for export in exports:
         send(export, url, project)
-    print(f"sent {len(exports)} traces to {url}, project {project}")
+    sys.stdout.write(f"sent {len(exports)} traces to {url}, project {project}\n")
