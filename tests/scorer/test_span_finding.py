@@ -55,8 +55,8 @@ async def test_nothing_unsupported_does_not_match() -> None:
 async def test_a_span_that_is_not_in_the_answer_is_dropped_and_counted() -> None:
     found = await ask(unsupported("Shipping back is free"), unsupported("We ship by drone"))
     assert [one.text for one in found.spans] == ["Shipping back is free"]
-    assert (found.dropped, found.notes["spans_dropped"]) == (1, 1)
-    assert "spans_dropped" in found.flags
+    assert (found.dropped, found.reply.notes["spans_dropped"]) == (1, 1)
+    assert "spans_dropped" in found.reply.flags
     alone = await ask(unsupported("We ship by drone"))
     assert (alone.outcome, alone.dropped) == ("not_matched", 1)
 

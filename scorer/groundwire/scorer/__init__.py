@@ -4,6 +4,7 @@ from groundwire.scorer.cache import Cache, MemoryCache
 from groundwire.scorer.checks.pointing import place_quote
 from groundwire.scorer.claims import Check, Citation, Claim, DraftClaim, Quote, find_quote, locate
 from groundwire.scorer.comment import headline, write_comment
+from groundwire.scorer.dotted import load_callable, source_digest
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
 from groundwire.scorer.evidence import Block, Coverage, Limits, Shown, View, content_hash, fit
 from groundwire.scorer.graders import GRADERS, Grade, Grader, Refusal, Sample, ToolCall, build_grader, read_refusal
@@ -32,16 +33,31 @@ from groundwire.scorer.judges.llm import LLMJudge
 from groundwire.scorer.judges.offline import OfflineJudge
 from groundwire.scorer.judges.registry import build_judge, require_price
 from groundwire.scorer.manifest import Manifest, manifest_names
-from groundwire.scorer.metrics import load_metric_manifest
 from groundwire.scorer.metrics.config import (
+    ConversationConfig,
+    ConversationSettings,
     EvidencePolicy,
     Given,
     HallucinationConfig,
     HallucinationSettings,
+    MetricConfig,
+    MetricSettings,
+    SpansConfig,
+    SpansSettings,
 )
+from groundwire.scorer.metrics.conversation import ConversationMetric, get_conversation_metric
 from groundwire.scorer.metrics.hallucination import HallucinationMetric, get_trace_metric
 from groundwire.scorer.metrics.metric import Material, Metric
+from groundwire.scorer.metrics.registry import (
+    METRICS,
+    MetricKind,
+    MetricName,
+    build_metric,
+    load_metric_manifest,
+    metric_kind,
+)
 from groundwire.scorer.metrics.span_finding import Spans, find_spans, require_spans
+from groundwire.scorer.metrics.spans import SpansMetric, get_spans_metric
 from groundwire.scorer.naming import KindRule, RootRule, SpanRule, rekind
 from groundwire.scorer.partition import (
     BlobPart,
@@ -130,6 +146,7 @@ from groundwire.scorer.verification import (
 
 __all__ = [
     "GRADERS",
+    "METRICS",
     "MICRO",
     "Account",
     "BlobPart",
@@ -149,6 +166,9 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "Confusion",
+    "ConversationConfig",
+    "ConversationMetric",
+    "ConversationSettings",
     "Coverage",
     "DecisionJudgeConfig",
     "Dimensions",
@@ -190,6 +210,10 @@ __all__ = [
     "MemoryLedger",
     "Message",
     "Metric",
+    "MetricConfig",
+    "MetricKind",
+    "MetricName",
+    "MetricSettings",
     "OfflineJudge",
     "OfflineJudgeConfig",
     "Part",
@@ -221,6 +245,9 @@ __all__ = [
     "SpanRule",
     "SpanStatus",
     "Spans",
+    "SpansConfig",
+    "SpansMetric",
+    "SpansSettings",
     "Status",
     "SuiteResults",
     "Summary",
@@ -244,6 +271,7 @@ __all__ = [
     "bootstrap",
     "build_grader",
     "build_judge",
+    "build_metric",
     "cohen_kappa",
     "compare_proportions",
     "content_hash",
@@ -253,12 +281,16 @@ __all__ = [
     "find_spans",
     "fit",
     "gate_markdown",
+    "get_conversation_metric",
+    "get_spans_metric",
     "get_trace_metric",
     "headline",
     "judge_agreement",
+    "load_callable",
     "load_metric_manifest",
     "locate",
     "manifest_names",
+    "metric_kind",
     "micro_dollars",
     "package_version",
     "paired_bootstrap",
@@ -277,6 +309,7 @@ __all__ = [
     "require_price",
     "require_spans",
     "resolve",
+    "source_digest",
     "suite_fingerprint",
     "summarise_trials",
     "tally_cases",

@@ -91,6 +91,8 @@ class Claim(BaseModel):
     """None where no label was given; `reason` then says `undecided` or `not_labelled`."""
     type: str | None = None
     """Of a hallucinated claim: contradiction, unsupported_addition, fabricated_reference, false_success, …"""
+    subtype: str | None = None
+    """What is wrong in it, where code knows: number, date, unit, name, url, …; see `Check`."""
     reason: str = ""
     evidence: Citation | None = None
     checks: tuple[Check, ...] = ()

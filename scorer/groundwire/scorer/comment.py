@@ -32,12 +32,34 @@ def headline(row: Row) -> str:
                 *(f"{_DIMENSIONS.get(name, name)} {value:.2f}" for name, value in row.dimensions.items()),
             ]
         )
+    match row.metric:
+        case "conversation.hallucination":
+            return _verdict_line(row)
+        case "unsupported_spans":
+            return _spans_line(row)
     labelled = [claim for claim in row.claims if claim.label is not None]
     grounded = sum(claim.label != "hallucinated" for claim in labelled)
     line = f"{row.score:.2f} · {grounded} of {len(labelled)} claims grounded"
     if len(labelled) < len(row.claims):
         line += f" ({len(labelled)} of {len(row.claims)} decided)"
     return line
+
+
+def _verdict_line(row: Row) -> str:
+    """`hallucinated · <the claim>`; a verdict without a claim stands alone."""
+    claim = next((claim.text for claim in row.claims if claim.label == "hallucinated"), "")
+    label = row.label or ""
+    return f"{label} · {_shortened(_one_line(claim), 160)}" if label == "hallucinated" and claim else label
+
+
+def _spans_line(row: Row) -> str:
+    """`2 unsupported spans, p ≥ 0.93`."""
+    n = len(row.claims)
+    if not n:
+        return "no unsupported spans"
+    least = min((claim.probability for claim in row.claims if claim.probability is not None), default=None)
+    sure = "" if least is None else f", p ≥ {least:.2f}"
+    return f"{n} unsupported {'span' if n == 1 else 'spans'}{sure}"
 
 
 def write_comment(row: Row, *, note: str = "") -> str:
@@ -50,7 +72,7 @@ def write_comment(row: Row, *, note: str = "") -> str:
     opening = [line for line in (headline(row), note) if line]
     if row.explanation:
         opening.append(_shortened(_one_line(row.explanation), 600))
-    claims = [_claim(claim) for claim in _in_doubt(row.claims)]
+    claims = [_claim(claim, row) for claim in _in_doubt(row.claims)]
     room = LIMIT - sum(len(line) + 1 for line in (*opening, *closing))
     kept: list[str] = []
     for index, text in enumerate(claims):
@@ -81,8 +103,11 @@ def _in_doubt(claims: Sequence[Claim]) -> list[Claim]:
     return [claim for order, _, claim in sorted(ranked, key=lambda entry: entry[:2]) if order < 3]
 
 
-def _claim(claim: Claim) -> str:
-    parts = [f"- {claim.label or claim.reason or 'undecided'}: “{_shortened(_one_line(claim.text), 300)}”"]
+def _claim(claim: Claim, row: Row) -> str:
+    name = claim.label or claim.reason or "undecided"
+    if row.metric == "unsupported_spans" and claim.type:
+        name = claim.type.replace("_", " ")
+    parts = [f"- {name}: “{_shortened(_one_line(claim.text), 300)}”"]
     if claim.label is not None and claim.reason:
         parts.append(_shortened(_one_line(claim.reason), 300))
     if claim.evidence is not None:

@@ -83,7 +83,10 @@ class OfflineJudge:
 
     async def classify(self, transcript: str, output: str) -> Reply[Verdict]:
         """Hallucinated where a statement is; grounded where at least half are supported and none is."""
-        claims, _ = self._label(self._facts(output), view_of_transcript(transcript))
+        view = view_of_transcript(transcript)
+        claims, _ = self._label(self._facts(output), view)
+        if not any(shown.block.kind != "user" and shown.text for shown in view.shown):
+            claims = tuple(map(_no_source, claims))
         wrong = [claim for claim in claims if claim.label == "hallucinated"]
         probability = max((claim.probability or 0.0 for claim in claims), default=0.0)
         if wrong:
@@ -147,6 +150,13 @@ _UNDECIDED = Failure(status="unknown", reason="undecided", message="the lexical 
 def _undecided(claims: Sequence[Claim]) -> bool:
     """Whether most of the claims have no label; never of none."""
     return sum(claim.label is not None for claim in claims) < _DECIDED_SHARE * len(claims)
+
+
+def _no_source(claim: Claim) -> Claim:
+    """The claim where nothing but users' words could hold it: what they don't say may be general knowledge."""
+    if claim.label != "hallucinated" or claim.type in ("contradiction", "false_success"):
+        return claim
+    return claim.model_copy(update={"label": None, "type": None, "reason": "undecided"})
 
 
 def _instructed(evidence: View) -> bool:

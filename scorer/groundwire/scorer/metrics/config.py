@@ -114,7 +114,7 @@ class ConversationConfig(MetricConfig):
     )
     max_turn_length: int = Field(default=4000, ge=1, description="Most characters kept of one other turn.")
     max_total_context: int = Field(
-        default=24_000, ge=1, description="Most characters kept of the whole transcript, its labels included."
+        default=24_000, ge=200, description="Most characters kept of the whole transcript, its labels included."
     )
     metric_name: str = Field(
         default="hallucination",

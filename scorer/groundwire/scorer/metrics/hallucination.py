@@ -13,7 +13,7 @@ from groundwire.scorer.judges.estimates import Estimate, estimate
 from groundwire.scorer.judges.registry import build_judge
 from groundwire.scorer.manifest import load_manifest
 from groundwire.scorer.metrics.config import HallucinationConfig, HallucinationSettings, read_config
-from groundwire.scorer.metrics.metric import Clock, Material, Metric, Outcome, Tally, failed, now_utc
+from groundwire.scorer.metrics.metric import Clock, Material, Metric, Outcome, Tally, failed, now_utc, unanswered
 from groundwire.scorer.metrics.reading import (
     answer_of,
     given_blocks,
@@ -154,8 +154,7 @@ class _Tracing:
 
     def unscorable(self, partition: Partition, material: Material) -> str | None:
         if not material.answer:
-            errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
-            return "target_error" if errored else "no_answer"
+            return unanswered(partition)
         if not any(block.kind == "tool" and block.text for block in material.blocks):
             return "no_evidence"
         if self.settings.evidence_policy == "head" or partition.partition_type == "span":

@@ -22,7 +22,7 @@ from groundwire.scorer.partition import Partition, PartitionType
 from groundwire.scorer.row import Row, Status, package_version
 from groundwire.scorer.spend import Account, Usage
 
-__all__ = ["Clock", "Material", "Method", "Metric", "Outcome", "Tally", "failed", "now_utc"]
+__all__ = ["Clock", "Material", "Method", "Metric", "Outcome", "Tally", "failed", "now_utc", "unanswered"]
 
 Clock = Callable[[], datetime]
 
@@ -90,6 +90,12 @@ def failed(failure: Failure | None) -> Outcome:
     if failure is None:
         return Outcome(status="error", reason="judge_gave_nothing")
     return Outcome(status=failure.status, reason=failure.reason, explanation=failure.message)
+
+
+def unanswered(partition: Partition) -> str:
+    """Why a partition has no answer: its model or agent failed, or it gave none."""
+    errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
+    return "target_error" if errored else "no_answer"
 
 
 class Method(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from groundwire.scorer.naming import RootRule
 from groundwire.scorer.partition import Partition, Span
 
-__all__ = ["Broken", "Tree", "in_time_order", "tree_of"]
+__all__ = ["Broken", "Tree", "below", "in_time_order", "tree_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,39 @@ def in_time_order(spans: Sequence[Span]) -> list[Span]:
     return sorted(spans, key=lambda span: (span.start_time, span.end_time or span.start_time, span.span_id))
 
 
+def below(spans: Sequence[Span], root: RootRule) -> list[Span]:
+    """The first span that matches and everything below it, in time order; nothing where none matches."""
+    ordered = in_time_order(spans)
+    chosen = next((span for span in ordered if root.matches(span)), None)
+    if chosen is None:
+        return []
+    tree = _gathered(chosen, _children(ordered))
+    return [chosen, *tree]
+
+
+def _children(spans: Sequence[Span]) -> dict[str, list[Span]]:
+    known = {span.span_id for span in spans}
+    children: dict[str, list[Span]] = {}
+    for span in spans:
+        if span.parent_id is not None and span.parent_id in known:
+            children.setdefault(span.parent_id, []).append(span)
+    return children
+
+
+def _gathered(root: Span, children: dict[str, list[Span]]) -> list[Span]:
+    """Everything below a span, in time order; a cycle is walked once."""
+    found: list[Span] = []
+    seen = {root.span_id}
+    stack = [root.span_id]
+    while stack:
+        for child in children.get(stack.pop(), ()):
+            if child.span_id not in seen:
+                seen.add(child.span_id)
+                found.append(child)
+                stack.append(child.span_id)
+    return in_time_order(found)
+
+
 def tree_of(partition: Partition, *, root: RootRule | None = None) -> Tree | Broken:
     """The tree to judge, or the first rule that the partition breaks.
 
@@ -47,14 +80,9 @@ def tree_of(partition: Partition, *, root: RootRule | None = None) -> Tree | Bro
             rule="required_kinds",
             remedy="no span is of kind TOOL or LLM; `kinds` can re-kind spans by name or kind",
         )
-    children: dict[str, list[Span]] = {}
     known = {span.span_id for span in spans}
-    roots = []
-    for span in spans:
-        if span.parent_id is None or span.parent_id not in known:
-            roots.append(span)
-        else:
-            children.setdefault(span.parent_id, []).append(span)
+    roots = [span for span in spans if span.parent_id is None or span.parent_id not in known]
+    children = _children(spans)
     if root is not None:
         chosen = next((span for span in spans if root.matches(span)), None)
         if chosen is None:
@@ -77,26 +105,17 @@ def tree_of(partition: Partition, *, root: RootRule | None = None) -> Tree | Bro
 
 
 def _checked(root: Span, children: dict[str, list[Span]]) -> Tree | Broken:
-    below: list[Span] = []
-    seen = {root.span_id}
-    stack = [root.span_id]
-    while stack:
-        for child in children.get(stack.pop(), ()):
-            if child.span_id not in seen:
-                seen.add(child.span_id)
-                below.append(child)
-                stack.append(child.span_id)
-    below = in_time_order(below)
-    if any(span.kind == "AGENT" for span in below):
+    found = _gathered(root, children)
+    if any(span.kind == "AGENT" for span in found):
         return Broken(
             rule="orchestrator_subagent",
             remedy='an AGENT span stands below the root; `root = {name = "…"}` judges one agent\'s subtree, '
             '`kinds = [{kind = "AGENT", to = "CHAIN"}]` judges them as one',
         )
-    if not any(span.kind == "TOOL" for span in below):
+    if not any(span.kind == "TOOL" for span in found):
         return Broken(
             rule="no_tool",
             remedy="no TOOL span stands below the root (a RETRIEVER doesn't count); "
             '`kinds = [{kind = "RETRIEVER", to = "TOOL"}]` makes retrievals count',
         )
-    return Tree(root=root, below=tuple(below))
+    return Tree(root=root, below=tuple(found))

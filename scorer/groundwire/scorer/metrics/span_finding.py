@@ -1,16 +1,15 @@
 """The stretches of an answer that its evidence does not support: asked of a judge, located, merged and thresholded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
-
-from pydantic import JsonValue
 
 from groundwire.scorer.checks import EvidenceIndex, run_checks
 from groundwire.scorer.claims import Check, Citation, find_quote
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.evidence import Shown, View
-from groundwire.scorer.judge import Exchange, Failure, Judge, UnsupportedSpan
+from groundwire.scorer.judge import Failure, Judge, Reply, UnsupportedSpan
+from groundwire.scorer.judges.segments import segments
 from groundwire.scorer.spend import Usage
 
 __all__ = ["Spans", "find_spans", "located", "merged", "require_spans"]
@@ -33,12 +32,15 @@ class Spans:
     """Why it is unknown: `no_answer`, `no_evidence`, or what the judge said."""
     dropped: int = 0
     """Spans of the judge's whose words do not stand in the answer."""
-    usage: Usage = field(default_factory=Usage)
-    flags: frozenset[str] = frozenset()
-    notes: Mapping[str, JsonValue] = field(default_factory=dict)
-    exchanges: tuple[Exchange, ...] = ()
+    reply: Reply[tuple[UnsupportedSpan, ...]] = field(default_factory=Reply)
+    """What the judge said, with its usage, flags and notes."""
     view: View = field(default_factory=View)
     """The evidence as the judge saw it."""
+
+    @property
+    def usage(self) -> Usage:
+        """What asking cost."""
+        return self.reply.usage
 
     @property
     def reason(self) -> str | None:
@@ -70,29 +72,21 @@ async def find_spans(
     if not any(shown.text.strip() for shown in evidence.shown):
         return Spans(outcome="unknown", failure=Failure(status="unknown", reason="no_evidence"), view=evidence)
     reply = await judge.spans(request, answer, evidence)
-    view = reply.view or evidence
-    said = Spans(
-        outcome="unknown",
-        usage=reply.usage,
-        flags=reply.flags,
-        notes=reply.notes,
-        exchanges=reply.exchanges,
-        view=view,
-    )
+    said = Spans(outcome="unknown", reply=reply, view=reply.view or evidence)
     if reply.value is None:
         return replace(said, failure=reply.failure or Failure(status="error", reason="judge_gave_nothing"))
     found = located(reply.value, answer)
-    known = reply.notes.get("spans_dropped", 0)
-    dropped = len(reply.value) - len(found)
-    counted = dropped + (known if isinstance(known, int) else 0)
     matching = [span for span in found if predicate is None or span.probability >= predicate]
+    known = reply.notes.get("spans_dropped", 0)
+    dropped = len(reply.value) - len(found) + (known if isinstance(known, int) else 0)
+    if dropped:
+        reply = replace(reply, flags=reply.flags | {"spans_dropped"}, notes={**reply.notes, "spans_dropped": dropped})
     return replace(
         said,
         outcome="matched" if matching else "not_matched",
         spans=_explained(merged(matching, answer), answer, evidence),
-        dropped=counted,
-        flags=reply.flags | {"spans_dropped"} if counted else reply.flags,
-        notes={**reply.notes, "spans_dropped": counted} if counted else reply.notes,
+        dropped=dropped,
+        reply=reply,
     )
 
 
@@ -140,11 +134,16 @@ def _explained(spans: Sequence[UnsupportedSpan], answer: str, view: View) -> tup
     if not spans:
         return ()
     index = EvidenceIndex.of(View(shown=tuple(_whole(shown) for shown in view.shown)))
-    return tuple(_explain(span, answer, index) for span in spans)
+    statements = [(claim.start, claim.end) for claim in segments(answer) if claim.start is not None and claim.end]
+    return tuple(_explain(span, answer, statements, index) for span in spans)
 
 
-def _explain(span: UnsupportedSpan, answer: str, index: EvidenceIndex) -> UnsupportedSpan:
-    begin, stop = _around(span, answer)
+def _explain(
+    span: UnsupportedSpan, answer: str, statements: Sequence[tuple[int, int]], index: EvidenceIndex
+) -> UnsupportedSpan:
+    """A span is checked as part of its statement: what a figure is said of decides what contradicts it."""
+    around = [place for place in statements if place[0] < span.end and place[1] > span.start]
+    begin, stop = min([span.start, *(at for at, _ in around)]), max([span.end, *(at for _, at in around)])
     wrong = [
         check
         for check in (run_checks(answer[begin:stop], index) if stop - begin <= LONGEST_CHECKED else ())
@@ -156,14 +155,6 @@ def _explain(span: UnsupportedSpan, answer: str, index: EvidenceIndex) -> Unsupp
     if worst is None:
         return span
     return replace(span, subtype=span.subtype or worst.check, evidence=span.evidence or _cited(worst))
-
-
-def _around(span: UnsupportedSpan, answer: str) -> tuple[int, int]:
-    """The line that the span stands in: what a figure is said of decides what contradicts it."""
-    begin = answer.rfind("\n", 0, span.start) + 1
-    stop = answer.find("\n", span.end)
-    stop = stop if stop >= 0 else len(answer)
-    return (begin, stop) if stop - begin <= LONGEST_CHECKED else (span.start, span.end)
 
 
 def _cited(check: Check) -> Citation | None:
