@@ -177,8 +177,9 @@ def show(results: dict[str, Any]) -> None:
     Console().print(table)
 
 
-def main(arguments: list[str]) -> dict[str, Any]:
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
     """The command line."""
+    arguments = arguments or []
     if arguments[:1] == ["--serve"]:
         serve(int(arguments[1]), int(arguments[2]))
         return {}
