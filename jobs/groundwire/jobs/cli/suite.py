@@ -12,7 +12,6 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from rich.table import Table
 
 from groundwire.jobs.cli.show import stderr, stdout
-from groundwire.jobs.dotted import load_callable
 from groundwire.jobs.gate import load_results
 from groundwire.jobs.suite import (
     FunctionTarget,
@@ -40,6 +39,7 @@ from groundwire.scorer import (
     TrialRow,
     Usage,
     judge_agreement,
+    load_callable,
     summarise_trials,
 )
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from groundwire.jobs.cli.judges import JudgeOptions, open_judge
 from groundwire.jobs.cli.show import stderr, stdout
-from groundwire.jobs.dotted import load_callable
 from groundwire.scorer import (
     MICRO,
     ConfigError,
     Retry,
     Verification,
     VerifiedClaim,
+    load_callable,
     read_draft,
     read_sources,
     resolve,

@@ -1,18 +1,14 @@
 """Which graders apply to which case, and what they make of a trial."""
 
-import hashlib
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
 
-from groundwire.jobs.dotted import load_callable
 from groundwire.jobs.suite.spec import GraderSpec, Suite
-from groundwire.scorer import Case, ConfigError, Grader, GradeRow, Sample, build_grader
+from groundwire.scorer import Case, ConfigError, Grader, GradeRow, Sample, build_grader, load_callable, source_digest
 
-__all__ = ["BoundGrader", "Grading", "source_digest"]
+__all__ = ["BoundGrader", "Grading"]
 
 _DEFAULT = (
     GraderSpec(use="answer_match", kinds=("normal", "hard")),
@@ -84,23 +80,12 @@ class Grading:
 
 
 def _bound(spec: GraderSpec, suite: Suite) -> BoundGrader:
-    function: str | Callable[..., Any] = spec.use
     identity: dict[str, JsonValue] = spec.model_dump(mode="json", exclude={"name"})
     if ":" in spec.use:
-        function = load_callable(spec.use, folder=suite.folder)
-        identity["source"] = source_digest(function)
+        identity["source"] = source_digest(load_callable(spec.use, folder=suite.folder))
     return BoundGrader(
         name=spec.name or spec.use.rpartition(":")[2],
-        grader=build_grader(function, spec.parameters),
+        grader=build_grader(spec.use, spec.parameters, folder=suite.folder),
         spec=spec,
         identity=identity,
     )
-
-
-def source_digest(function: Callable[..., Any]) -> str:
-    """12 hex digits over a function's source; empty where it can't be had."""
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        return ""
-    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -9,9 +9,7 @@ from typing import Any, Protocol
 
 from pydantic import JsonValue
 
-from groundwire.jobs.dotted import load_callable
 from groundwire.jobs.settings import api_key
-from groundwire.jobs.suite.grading import source_digest
 from groundwire.jobs.suite.spec import Suite
 from groundwire.scorer import (
     Account,
@@ -26,9 +24,11 @@ from groundwire.scorer import (
     Partition,
     Sample,
     build_judge,
+    load_callable,
     micro_dollars,
     read_judge_config,
     require_price,
+    source_digest,
 )
 
 __all__ = ["FunctionJudge", "MetricJudge", "SuiteJudge", "open_suite_judge"]

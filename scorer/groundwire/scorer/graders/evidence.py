@@ -15,8 +15,8 @@ __all__ = ["citation_match", "tool_called"]
 _BRACKETED = re.compile(r"[\[【(]\s*([^\[\]【】()]{1,200}?)\s*[\]】)]")
 
 
-def citation_match(sample: Sample, *, only: bool = True) -> Grade:
-    """Whether the answer cites the sources that the case names, and with `only` no others.
+def citation_match(sample: Sample, *, cite: tuple[str, ...] = (), only: bool = True) -> Grade:
+    """Whether the answer cites the sources that the case (or, here, `cite`) names, and with `only` no others.
 
     Where a text is expected too, one of these sources must hold it. A case that must be refused is to cite nothing. A
     target that doesn't report its citations is read for source ids in brackets: `… within 14 days [refund-policy].`
@@ -24,7 +24,7 @@ def citation_match(sample: Sample, *, only: bool = True) -> Grade:
     cited = set(sample.citations if sample.citations is not None else _cited_in(sample))
     if sample.must_refuse:
         return Grade(passed=not cited, reason=f"cites {_list(cited)} for what no source says" if cited else "")
-    wanted = set(sample.cite)
+    wanted = set(cite or sample.cite)
     if not wanted:
         return Grade(passed=None, reason="no citation is expected")
     if not wanted <= cited:
@@ -32,7 +32,7 @@ def citation_match(sample: Sample, *, only: bool = True) -> Grade:
     if only and cited - wanted:
         return Grade(passed=False, reason=f"cites {_list(cited - wanted)} as well")
     expected = sample.expect if isinstance(sample.expect, str) else None
-    texts = [sample.sources[name] for name in sample.cite if name in sample.sources]
+    texts = [sample.sources[name] for name in sorted(wanted) if name in sample.sources]
     if expected and texts and not any(contains(text, expected) for text in texts):
         return Grade(passed=False, reason=f"{_list(wanted)} doesn't hold the expected text")
     return Grade(passed=True)

@@ -2,14 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import (
-    Any,
-    NotRequired,  # pydantic wants this one below Python 3.12
-)
+from pathlib import Path
+from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic wants this one below Python 3.12
 
+from groundwire.scorer.dotted import load_callable
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.graders.answers import answer_match
 from groundwire.scorer.graders.evidence import citation_match, tool_called
@@ -37,12 +36,18 @@ GRADERS: Mapping[str, Callable[..., Grade]] = {
 """By the name under which a suite or an evaluator asks for them."""
 
 
-def build_grader(function: str | Callable[..., Any], parameters: Mapping[str, Any]) -> Grader:
+def build_grader(
+    function: str | Callable[..., Any], parameters: Mapping[str, Any], *, folder: Path | None = None
+) -> Grader:
     """The grader with its parameters: one of `GRADERS` by name, or a function of the user's own.
+
+    That is given itself, or by its dotted path (`package.module:function`), looked for in `folder` first.
 
     A function takes a `Sample` and, as keyword-only arguments, its parameters; it returns a `Grade`, a bool, or None
     where there is nothing to grade by. Raises `ConfigError` for an unknown name and for parameters that don't fit.
     """
+    if isinstance(function, str) and ":" in function:
+        function = load_callable(function, folder=folder)
     if isinstance(function, str):
         if function not in GRADERS:
             raise ConfigError(f"no grader is called {function!r}; there are: {', '.join(sorted(GRADERS))}")

@@ -1,14 +1,16 @@
 """A user's own function by its dotted path, `package.module:name`."""
 
+import hashlib
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from groundwire.scorer import ConfigError
+from groundwire.scorer.errors import ConfigError
 
-__all__ = ["load_callable"]
+__all__ = ["load_callable", "source_digest"]
 
 
 def load_callable(path: str, *, folder: Path | None = None) -> Callable[..., Any]:
@@ -33,3 +35,12 @@ def load_callable(path: str, *, folder: Path | None = None) -> Callable[..., Any
     if not callable(found):
         raise ConfigError(f"{path!r} is no function")
     return found  # type: ignore[no-any-return]
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """12 hex digits over a function's source; empty where it can't be had."""
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:12]
