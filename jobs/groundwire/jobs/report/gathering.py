@@ -4,7 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -238,7 +238,8 @@ class Gathering:
         self._until = until
         self._traces = _TracePool()
         self._trace_days: dict[str, _TracePool] = {}
-        self._at: str | None = None
+        self._trace: RateRow | None = None
+        self._inclusion = 0.0
 
     def add(self, rows: Iterable[RateRow]) -> None:
         """Count rows in; those of one trace stand together."""
@@ -249,9 +250,11 @@ class Gathering:
                 group = self.groups[key] = GatheredGroup(first=row.at, last=row.at, row_id=row.row_id)
             group.add(row, self._until)
             self._note_prompts(row)
-            if row.trace_id != self._at:
-                self._at = row.trace_id
-                self._add_trace(row)
+            if self._trace is None or row.trace_id != self._trace.trace_id:
+                self._close_trace()
+                self._trace, self._inclusion = row, 0.0
+            self._inclusion = max(self._inclusion, row.inclusion)
+        self._close_trace()
 
     def _note_prompts(self, row: RateRow) -> None:
         prompts = row.facts.get("prompts")
@@ -262,14 +265,18 @@ class Gathering:
                 if name in seen or len(seen) < MOST_VALUES:
                     seen[name] = min(seen.get(name, row.at), row.at)
 
-    def _add_trace(self, row: RateRow) -> None:
-        weight = 1 / row.inclusion
-        self._traces.add(row.facts, weight)
-        day = row.at.astimezone(UTC).date().isoformat()
+    def _close_trace(self) -> None:
+        """Count the last trace once: the likeliest of its evaluators to draw it says how likely it was to be seen."""
+        if self._trace is None:
+            return
+        weight = 1 / self._inclusion
+        self._traces.add(self._trace.facts, weight)
+        day = self._trace.at.date().isoformat()
         pool = self._trace_days.get(day)
         if pool is None:
             pool = self._trace_days[day] = _TracePool()
-        pool.add(row.facts, weight)
+        pool.add(self._trace.facts, weight)
+        self._trace = None
 
     def traces(self) -> Traces:
         """Over all days."""
