@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from groundwire.connectors import Format, Problem, Rejected, Trace, cut, read_traces
+from groundwire.connectors import Format, Problem, Rejected, Trace, cut, cut_session, read_traces
 from groundwire.scorer import Account, GiveUp, Material, Metric, Partition, PartitionType, Row
 
 __all__ = ["Counts", "Halt", "Outcome", "partitions_in", "score_partitions"]
@@ -59,14 +59,21 @@ def partitions_in(
 ) -> Iterator[Partition | Rejected | Problem]:
     """The partitions of those files, one by one; what can't be read is a `Problem` in its place.
 
-    A trace without a model call has no span partitions.
+    A trace without a model call has no span partitions. The traces of a session, in whatever file, are one partition,
+    given when all files have been read; a trace of no session is one of its own.
     """
+    sessions: dict[str, list[Trace]] = {}
     for path in paths:
         for found in read_traces(path, format=file_format):
-            if isinstance(found, Trace):
+            if isinstance(found, Trace) and level == "session":
+                sessions.setdefault(found.session_id or f"trace {found.trace_id}", []).append(found)
+            elif isinstance(found, Trace):
                 yield from cut(found, level, kinds=metric.settings.kinds, each_turn=each_turn)
             else:
                 yield found
+    for traces in sessions.values():
+        if any(trace.spans for trace in traces):
+            yield cut_session(traces, kinds=metric.settings.kinds)
 
 
 @dataclass(kw_only=True)

@@ -36,12 +36,12 @@ from groundwire.jobs.settings import load_settings
 from groundwire.scorer import (
     MICRO,
     ConfigError,
-    HallucinationMetric,
     Interval,
     Judge,
     Kappa,
     LLMJudge,
     MemoryLedger,
+    Metric,
     Partition,
     PartitionType,
     Row,
@@ -181,7 +181,7 @@ async def _of_files(options: CalibrateOptions) -> _Result:
 @asynccontextmanager
 async def _opened(
     options: ScoreOptions, ledger: MemoryLedger, *, cached: bool = True
-) -> AsyncIterator[HallucinationMetric]:
+) -> AsyncIterator[Metric]:
     """The metric with its judge, closed afterwards."""
     metric = load_metric(options, ledger=ledger, cache=None if cached else NoCache())
     try:
@@ -194,7 +194,7 @@ async def _opened(
 
 
 def _labelled_partitions(
-    labels: Sequence[HumanLabel], options: CalibrateOptions, metric: HallucinationMetric
+    labels: Sequence[HumanLabel], options: CalibrateOptions, metric: Metric
 ) -> list[Partition]:
     """The partitions that were labelled; a label by row id alone needs `--rows`."""
     level: PartitionType = "span" if options.level == "span" else "trace"
@@ -210,12 +210,12 @@ def _labelled_partitions(
     return [item for item in read if isinstance(item, Partition) and item.partition_id in ids]
 
 
-async def _judged(partitions: Sequence[Partition], metric: HallucinationMetric) -> list[Row]:
+async def _judged(partitions: Sequence[Partition], metric: Metric) -> list[Row]:
     outcomes = score_partitions(iter(partitions), metric, at_once=8, run_id="calibrate")
     return [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
 
 
-def _hashes(rows: Sequence[Row], partitions: Sequence[Partition], metric: HallucinationMetric) -> dict[str, str]:
+def _hashes(rows: Sequence[Row], partitions: Sequence[Partition], metric: Metric) -> dict[str, str]:
     by_id = {partition.partition_id: metric.content_hash(partition) for partition in partitions}
     return {row.row_id: by_id[row.partition_id] for row in rows if row.partition_id in by_id}
 

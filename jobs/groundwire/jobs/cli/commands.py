@@ -10,7 +10,7 @@ from groundwire.jobs.cli import measures, sets
 __all__ = ["register"]
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of traces; - reads standard input.")]
-Level = Annotated[str, typer.Option("--level", help="What is scored: span or trace.")]
+Level = Annotated[str, typer.Option("--level", help="What is scored: span, trace or session.")]
 Metric = Annotated[str, typer.Option("--metric", help="The metric; `groundwire manifest` lists them.")]
 ConfigFile = Annotated[
     Path | None,

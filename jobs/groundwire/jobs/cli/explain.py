@@ -14,9 +14,9 @@ from groundwire.jobs.scoring import partitions_in
 from groundwire.scorer import (
     Claim,
     ConfigError,
-    HallucinationMetric,
     Material,
     MemoryLedger,
+    Metric,
     Partition,
     Row,
     Shown,
@@ -47,7 +47,7 @@ def run_explain(
     found = [row for row in read_rows(rows) if wanted in (row.row_id, row.trace_id, row.partition_id)]
     if not found:
         raise ConfigError(f"{rows} holds no row or trace {wanted!r}; `groundwire score FILE --out {rows}` writes it")
-    metric = load_metric(ScoreOptions(paths=tuple(paths), config=config), ledger=MemoryLedger())
+    metric = load_metric(ScoreOptions(paths=tuple(paths), config=config, metric=found[0].metric), ledger=MemoryLedger())
     materials = materials_of(found, paths, metric, file_format=file_format, each_turn=each_turn)
     for row in found:
         explain(row, materials.get((row.partition_type, row.partition_id)))
@@ -74,7 +74,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 def materials_of(
     rows: list[Row],
     paths: list[str],
-    metric: HallucinationMetric,
+    metric: Metric,
     *,
     file_format: str | None = None,
     each_turn: bool = False,

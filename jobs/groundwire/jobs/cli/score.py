@@ -25,17 +25,19 @@ from groundwire.scorer import (
     ConfigError,
     Estimate,
     GiveUp,
-    HallucinationConfig,
-    HallucinationMetric,
-    HallucinationSettings,
     Judge,
     LLMJudge,
     MemoryCache,
     MemoryLedger,
+    Metric,
+    MetricConfig,
+    MetricSettings,
     Partition,
     PartitionType,
     Row,
     build_judge,
+    build_metric,
+    metric_kind,
     micro_dollars,
     read_judge_config,
     require_price,
@@ -44,11 +46,13 @@ from groundwire.scorer import (
 __all__ = ["AT_ONCE", "ScoreOptions", "format_named", "load_metric", "report_entry", "run_score"]
 
 SHOWN = 20
-"""Most rows in the table that `score` prints: those with the lowest scores."""
+"""Most rows in the table that `score` prints: those with the worst scores."""
 AT_ONCE = 8
 """Partitions under way at once where nothing else is asked for: the manifest's max_concurrency."""
 NEEDED = {"llm": ("model",), "decision": ("model", "base_url")}
 """What a judge can't do without."""
+USUAL = {"evidence_policy": "relevant", "recheck": True}
+"""Settings where nothing else is asked for, as `groundwire init` would write them, of the metrics that have them."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -82,10 +86,12 @@ def run_score(options: ScoreOptions) -> int:
     _check(options)
     ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
     metric = load_metric(options, ledger=ledger)
+    level = _level(options)
+    metric.require(level)
     partitions = partitions_in(
         options.paths,
         metric=metric,
-        level=_level(options),
+        level=level,
         file_format=format_named(options.file_format),
         each_turn=options.each_turn,
     )
@@ -94,9 +100,7 @@ def run_score(options: ScoreOptions) -> int:
     return asyncio.run(_judged(partitions, metric, options))
 
 
-async def _judged(
-    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, options: ScoreOptions
-) -> int:
+async def _judged(partitions: Iterator[Partition | Rejected | Problem], metric: Metric, options: ScoreOptions) -> int:
     """Score, with a judge that was probed before the first trace and is closed after the last."""
     judge = metric.judge
     if not isinstance(judge, LLMJudge):
@@ -108,7 +112,7 @@ async def _judged(
         await judge.close()
 
 
-def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric) -> int:
+def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: Metric) -> int:
     """Print what judging would take, and make no call."""
     found, n, problems = Estimate(), 0, 0
     for item in partitions:
@@ -135,8 +139,6 @@ def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: Hallu
 
 
 def _check(options: ScoreOptions) -> None:
-    if options.metric != "agent.hallucination":
-        raise ConfigError(f"no metric is called {options.metric!r}; `groundwire manifest` lists them")
     for path in (options.out, options.html):
         if path is not None and path.is_dir():
             raise ConfigError(f"{path} is a folder; name a file")
@@ -149,8 +151,12 @@ def _level(options: ScoreOptions) -> PartitionType:
     match options.level:
         case "span" | "trace" as level:
             return "span" if options.each_turn else level
+        case "session" if options.each_turn:
+            raise ConfigError("--each-turn makes a span of every turn; --level session judges the last one")
+        case "session":
+            return "session"
         case other:
-            raise ConfigError(f"--level is span or trace, not {other!r}")
+            raise ConfigError(f"--level is span, trace or session, not {other!r}")
 
 
 def format_named(name: str | None) -> Format | None:
@@ -161,34 +167,34 @@ def format_named(name: str | None) -> Format | None:
     return found
 
 
-def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | None = None) -> HallucinationMetric:
+def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | None = None) -> Metric:
     """The metric as the options and the configuration file ask for it. Raises `ConfigError`.
 
     What nobody sets is as `groundwire init` would write it: `relevant` evidence with `recheck`. Without a cache
     the judge remembers for as long as it lives.
     """
+    kind = metric_kind(options.metric)
     data = _read_config(options.config)
     table = data.pop("judge", {})
+    given = {"evidence_policy": options.evidence_policy, "recheck": options.recheck}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name in chosen:
+        if name not in kind.settings.model_fields:
+            raise ConfigError(f"--{name.replace('_', '-')}: {options.metric} has no such setting")
+    usual = {name: value for name, value in USUAL.items() if name in kind.settings.model_fields}
     try:
-        config = HallucinationConfig.model_validate(
+        config = kind.config.model_validate(
             {
                 **data.pop("config", {}),
                 **({"concurrency_limit": options.concurrency} if options.concurrency else {}),
                 **({"model": options.model} if options.model else {}),
             }
         )
-        given = {"evidence_policy": options.evidence_policy, "recheck": options.recheck}
-        settings = HallucinationSettings.model_validate(
-            {
-                "evidence_policy": "relevant",
-                "recheck": True,
-                **data,
-                **{name: value for name, value in given.items() if value is not None},
-            }
-        )
+        settings = kind.settings.model_validate({**usual, **data, **chosen})
     except ValidationError as error:
-        raise ConfigError(f"{options.config or 'options'}: {one_line(error, HallucinationSettings)}") from None
-    return HallucinationMetric(
+        raise ConfigError(f"{options.config or 'options'}: {one_line(error, kind.settings)}") from None
+    return build_metric(
+        options.metric,
         judge=_judge(options, table, config, settings, ledger, cache or MemoryCache()),
         config=config,
         settings=settings,
@@ -200,8 +206,8 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | N
 def _judge(
     options: ScoreOptions,
     table: dict[str, Any],
-    config: HallucinationConfig,
-    settings: HallucinationSettings,
+    config: MetricConfig,
+    settings: MetricSettings,
     ledger: MemoryLedger,
     cache: Cache,
 ) -> Judge:
@@ -235,11 +241,9 @@ def _read_config(path: Path | None) -> dict[str, Any]:
     return data
 
 
-async def _score(
-    partitions: Iterator[Partition | Rejected | Problem], metric: HallucinationMetric, options: ScoreOptions
-) -> int:
+async def _score(partitions: Iterator[Partition | Rejected | Problem], metric: Metric, options: ScoreOptions) -> int:
     counts = Counts()
-    lowest: list[Row] = []
+    worst: list[Row] = []
     gave_up: GiveUp | None = None
     with ExitStack() as stack:
         out = stack.enter_context(options.out.open("w", encoding="utf-8")) if options.out else None
@@ -256,7 +260,7 @@ async def _score(
                     continue
                 counts.add(item.row)
                 _write(item, options, out)
-                lowest = _lowest([*lowest, item.row])
+                worst = _worst([*worst, item.row])
                 if report is not None:
                     report.add(report_entry(item))
                 if progress and task is not None:
@@ -264,8 +268,8 @@ async def _score(
         except GiveUp as error:
             gave_up = error
     console = stderr if options.as_json else stdout
-    if lowest and not options.as_json:
-        print_rows(lowest, console=console)
+    if worst and not options.as_json:
+        print_rows(worst, console=console)
     print_counts(counts, console=console)
     if gave_up is not None:
         raise gave_up
@@ -311,9 +315,13 @@ def _write(item: Outcome, options: ScoreOptions, out: IO[str] | None) -> None:
         out.flush()
 
 
-def _lowest(rows: list[Row]) -> list[Row]:
-    """The rows to show: the lowest scores first, then what could not be scored."""
-    return sorted(rows, key=lambda row: (row.score is None, row.score or 0.0))[:SHOWN]
+def _worst(rows: list[Row]) -> list[Row]:
+    """The rows to show: the worst scores first, then what could not be scored."""
+
+    def goodness(row: Row) -> float:
+        return (row.score or 0.0) * (1 if row.direction == "higher_is_better" else -1)
+
+    return sorted(rows, key=lambda row: (row.score is None, goodness(row)))[:SHOWN]
 
 
 def report_entry(item: Outcome) -> ReportEntry:
