@@ -46,6 +46,7 @@ from groundwire.scorer.metrics.config import (
     SpansSettings,
 )
 from groundwire.scorer.metrics.conversation import ConversationMetric, get_conversation_metric
+from groundwire.scorer.metrics.graded import GraderConfig, GraderMetric, GraderSettings, get_grader_metric
 from groundwire.scorer.metrics.hallucination import HallucinationMetric, get_trace_metric
 from groundwire.scorer.metrics.metric import Material, Metric
 from groundwire.scorer.metrics.registry import (
@@ -188,6 +189,9 @@ __all__ = [
     "Grade",
     "GradeRow",
     "Grader",
+    "GraderConfig",
+    "GraderMetric",
+    "GraderSettings",
     "GroundwireError",
     "HallucinationConfig",
     "HallucinationMetric",
@@ -282,6 +286,7 @@ __all__ = [
     "fit",
     "gate_markdown",
     "get_conversation_metric",
+    "get_grader_metric",
     "get_spans_metric",
     "get_trace_metric",
     "headline",

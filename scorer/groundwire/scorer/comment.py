@@ -37,6 +37,8 @@ def headline(row: Row) -> str:
             return _verdict_line(row)
         case "unsupported_spans":
             return _spans_line(row)
+        case "code.grader":
+            return f"{row.score:.2f} · {row.label}"
     labelled = [claim for claim in row.claims if claim.label is not None]
     grounded = sum(claim.label != "hallucinated" for claim in labelled)
     line = f"{row.score:.2f} · {grounded} of {len(labelled)} claims grounded"

@@ -38,8 +38,8 @@ class Sample:
     """Ids of the sources that the case expects to be cited."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The texts that the answer may rest on, by id."""
-    must_refuse: bool = False
-    """True where the only right answer is that there is none."""
+    must_refuse: bool | None = None
+    """True where the only right answer is that there is none; None where nobody says, as in production."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,13 +18,14 @@ from groundwire.scorer.metrics.config import (
     SpansSettings,
 )
 from groundwire.scorer.metrics.conversation import ConversationMetric
+from groundwire.scorer.metrics.graded import GraderConfig, GraderMetric, GraderSettings
 from groundwire.scorer.metrics.hallucination import HallucinationMetric
 from groundwire.scorer.metrics.metric import Clock, Metric, now_utc
 from groundwire.scorer.metrics.spans import SpansMetric
 
 __all__ = ["METRICS", "MetricKind", "MetricName", "build_metric", "load_metric_manifest", "metric_kind"]
 
-MetricName = Literal["agent.hallucination", "conversation.hallucination", "unsupported_spans"]
+MetricName = Literal["agent.hallucination", "code.grader", "conversation.hallucination", "unsupported_spans"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,7 @@ METRICS: Mapping[MetricName, MetricKind] = {
     "agent.hallucination": MetricKind(
         config=HallucinationConfig, settings=HallucinationSettings, make=HallucinationMetric
     ),
+    "code.grader": MetricKind(config=GraderConfig, settings=GraderSettings, make=GraderMetric),
     "conversation.hallucination": MetricKind(
         config=ConversationConfig, settings=ConversationSettings, make=ConversationMetric
     ),
