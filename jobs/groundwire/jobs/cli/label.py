@@ -34,7 +34,7 @@ from groundwire.jobs.service import Service, open_service
 from groundwire.jobs.settings import load_settings
 from groundwire.scorer import ConfigError, Material, MemoryLedger
 
-__all__ = ["LabelOptions", "run_label"]
+__all__ = ["LabelOptions", "is_terminal", "read_key", "run_label"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class LabelOptions:
 
 def run_label(options: LabelOptions) -> int:
     """Draw, ask, write. Raises `ConfigError`."""
-    if not sys.stdin.isatty():
+    if not is_terminal():
         raise ConfigError("label asks in a terminal, and standard input is none; labels can also be written by hand")
     if options.out.is_dir() or not options.out.absolute().parent.is_dir():
         raise ConfigError(f"{options.out}: name a file in a folder that is there")
@@ -161,7 +161,7 @@ def _ask(questions: Sequence[Question], options: LabelOptions, done: Sequence[Hu
             new[label.row_id or ""] = label
 
         asked = Asked(
-            keys=_key,
+            keys=read_key,
             line=lambda prompt: input(prompt),
             write=write,
             console=stdout,
@@ -176,7 +176,13 @@ def _ask(questions: Sequence[Question], options: LabelOptions, done: Sequence[Hu
     return list(new.values())
 
 
-def _key() -> str:
+def is_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty()
+
+
+def read_key() -> str:
+    """Wait for one key; Ctrl-C and the end of input stop the asking."""
     try:
         return typer.getchar()
     except (KeyboardInterrupt, EOFError):
