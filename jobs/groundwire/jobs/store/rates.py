@@ -45,7 +45,8 @@ def rate_rows(tx: Connection, *, since: datetime, until: datetime, evaluator: st
     )
     if evaluator is not None:
         statement = statement.where(rows.c.evaluator == evaluator)
-    statement = statement.order_by(rows.c.trace_id)
+    # sorted, not read along an index: the index would fetch every row from another place of a large table
+    statement = statement.order_by(rows.c.trace_id.concat(""))
     for row in tx.execute(statement.execution_options(yield_per=PAGE)):
         yield RateRow._make(row)
 
