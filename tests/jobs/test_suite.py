@@ -8,11 +8,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.scorer.openai_server import JudgeServer
+from tests.scorer.openai_server import Fault, JudgeServer
 from typer.testing import CliRunner
 
 from groundwire.jobs.cli import app
-from groundwire.scorer import ConfigError
+from groundwire.scorer import ConfigError, GroundwireError
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "suite"
 
@@ -105,6 +105,14 @@ def broken(sample):
 
 async def judge(sample):
     return 0.25
+
+
+def sleepy(sample):
+    time.sleep(60)
+
+
+def angry(sample):
+    raise ValueError("PRIVATE")
 
 
 def nan(sample):
@@ -282,6 +290,20 @@ def test_a_judge_of_the_users_own(folder: Path) -> None:
     assert found["fingerprint"] != first
 
 
+@pytest.mark.parametrize(
+    ("judge", "reason"),
+    [("sleepy", "gave nothing within 0.3 s"), ("angry", "raised ValueError at suite_agents.py:")],
+)
+def test_a_judge_that_fails_gives_no_score_and_the_grades_stand(folder: Path, judge: str, reason: str) -> None:
+    write(folder, f'[judge]\nuse = "suite_agents:{judge}"')
+    code, found, _ = run()
+    assert code == 0
+    assert {row["judge"]["score"] for row in found["rows"]} == {None}
+    assert found["rows"][0]["judge"]["reason"].startswith(reason)
+    assert found["summary"]["regression"]["judge_score"] is None
+    assert "PRIVATE" not in json.dumps(found)
+
+
 def test_the_offline_judge_scores_answers_against_their_sources(folder: Path) -> None:
     cases = [
         {"id": "a", "input": "How long?", "expect": "14 days", "sources": {"doc": "Refunds take 14 days."}},
@@ -321,6 +343,22 @@ def test_trials_are_judged_past_every_cache(folder: Path) -> None:
     assert judged[0]["usage"]["calls"] >= 2
     assert found["summary"]["regression"]["judge_usage"]["micro_dollars"] > 0
     assert found["summary"]["regression"]["usage"]["micro_dollars"] == 0
+
+
+def test_a_judge_that_is_lost_ends_the_run_in_one_line(folder: Path) -> None:
+    server = JudgeServer().start()
+    usual = server.plan
+    refused = Fault(status=401, error={"message": "bad key"})
+    server.plan = lambda index, call: refused if index else usual(index, call)  # the probe is the first call
+    judge = f'[judge]\nkind = "llm"\nmodel = "judge"\nbase_url = "{server.url}"'
+    write(folder, judge, [{**CASES[0], "sources": {"doc": "a"}}])
+    try:
+        done = CliRunner().invoke(app, ["suite", "suite.toml", "--out", "results.json"])
+    finally:
+        server.stop()
+    assert isinstance(done.exception, GroundwireError)
+    assert "\n" not in str(done.exception)
+    assert not (folder / "results.json").exists()
 
 
 def test_recorded_outputs_with_their_own_cost(folder: Path) -> None:

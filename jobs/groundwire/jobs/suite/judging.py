@@ -1,6 +1,7 @@
 """A suite's judge: a function of the user's, or `agent.hallucination` over each answer and its sources."""
 
 import asyncio
+import inspect
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 from pydantic import JsonValue
 
 from groundwire.jobs.settings import api_key
+from groundwire.jobs.suite.isolation import in_thread
+from groundwire.jobs.suite.output import Fault
 from groundwire.jobs.suite.spec import Suite
 from groundwire.scorer import (
     Account,
@@ -95,13 +98,15 @@ class FunctionJudge:
         """See `SuiteJudge.judge`."""
         try:
             async with asyncio.timeout(self._timeout):
-                found = await asyncio.to_thread(self._function, sample)
-                if asyncio.iscoroutine(found):
+                found = await in_thread(lambda: self._function(sample))
+                if inspect.isawaitable(found):
                     found = await found
         except TimeoutError:
             return JudgeRow(reason=f"gave nothing within {self._timeout:g} s")
-        except Exception as error:  # noqa: BLE001 - a user's judge may fail in any way: it has no score then
+        except Exception as error:  # noqa: BLE001 - an async judge may fail in any way: it has no score then
             return JudgeRow(reason=f"raised {type(error).__name__}")
+        if isinstance(found, Fault):
+            return JudgeRow(reason=found.message)
         grade = found if isinstance(found, Grade) else Grade(passed=None)
         score = grade.passed if isinstance(found, Grade) else found
         if score is None:

@@ -12,6 +12,7 @@ from groundwire.jobs.suite.spec import Suite
 from groundwire.jobs.suite.target import Target
 from groundwire.scorer import (
     Case,
+    GiveUp,
     JudgeRow,
     Price,
     Sample,
@@ -56,8 +57,11 @@ async def run_suite(run: SuiteRun) -> SuiteResults:
         run.told(row)
         return row
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(case, trial)) for case in run.suite.cases for trial in range(run.trials)]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(case, trial)) for case in run.suite.cases for trial in range(run.trials)]
+    except* GiveUp as lost:
+        raise lost.exceptions[0] from None
     return SuiteResults(
         suite=run.suite.spec.name,
         version=run.suite.spec.version,

@@ -1,18 +1,15 @@
 """What is under test: a function of the user's, or outputs that were recorded."""
 
 import asyncio
-import contextvars
 import inspect
-import threading
-import traceback
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
+from groundwire.jobs.suite.isolation import OwnLoop, in_thread
 from groundwire.jobs.suite.output import Fault, Output, read_output
 from groundwire.jobs.suite.spec import json_lines
 from groundwire.scorer import Case, ConfigError
@@ -46,7 +43,7 @@ class FunctionTarget:
         self._function = function
         self._timeout = timeout
         self._extras = _extras(function)
-        self._loop: _Loop | None = None
+        self._loop: OwnLoop | None = None
 
     async def answer(self, case: Case, trial: int) -> Output | Fault:
         """See `Target.answer`. The latency is measured where the target doesn't tell it."""
@@ -54,12 +51,13 @@ class FunctionTarget:
         began = perf_counter()
         try:
             async with asyncio.timeout(self._timeout):
-                value = await _in_thread(lambda: self._function(case.input, **extras))
+                value = await in_thread(lambda: self._function(case.input, **extras))
                 if inspect.isawaitable(value):
                     value = await self._running_loop().run(value)
         except TimeoutError:
             took = perf_counter() - began
-            if self._loop is not None and await self._loop.is_stuck():
+            loop = self._loop
+            if loop is not None and await loop.is_stuck() and self._loop is loop:
                 self._loop = None
             return Fault(message=f"gave nothing within {self._timeout:g} s", latency_seconds=took)
         took = perf_counter() - began
@@ -72,103 +70,21 @@ class FunctionTarget:
             self._loop.stop()
         self._loop = None
 
-    def _running_loop(self) -> "_Loop":
+    def _running_loop(self) -> "OwnLoop":
         if self._loop is None:
-            self._loop = _Loop()
+            self._loop = OwnLoop()
         return self._loop
 
 
 def _extras(function: Callable[..., Any]) -> frozenset[str]:
-    """Which of `trial` and `case` the function takes by name."""
+    """Which of `trial` and `case` the function takes by name, after its input."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return frozenset()
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     named = [parameter.name for parameter in parameters if parameter.kind in kinds]
-    return frozenset(named[1:] if named and named[0] not in ("trial", "case") else named) & {"trial", "case"}
-
-
-def _where(error: BaseException) -> str:
-    """The error's kind and place; its message may hold anything."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"raised {type(error).__name__}{place}"
-
-
-async def _in_thread(call: Callable[[], Any]) -> Any:
-    """What the call returns, or a `Fault` for what it raises.
-
-    It runs in a daemon thread of its own: a pool would wait for one that hangs.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(value: Any) -> None:
-        if not future.done():
-            future.set_result(value)
-
-    def work() -> None:
-        try:
-            value = context.run(call)
-        except BaseException as error:  # noqa: BLE001 - whatever a target raises, SystemExit included, is its trial's
-            value = Fault(message=_where(error))
-        with suppress(RuntimeError):  # the loop has ended meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(settle, value)
-
-    threading.Thread(target=work, daemon=True, name="groundwire-target").start()
-    return await future
-
-
-class _Loop:
-    """An event loop in a daemon thread, for async targets."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="groundwire-target-loop")
-        self._thread.start()
-
-    async def run(self, value: Awaitable[Any]) -> Any:
-        """What it comes to, or a `Fault` for what it raises."""
-
-        async def awaited() -> Any:
-            try:
-                return await value
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                task = asyncio.current_task()
-                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                    raise
-                return Fault(message=_where(error))
-
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), self._loop))
-
-    async def is_stuck(self) -> bool:
-        """Whether something blocks the loop: it doesn't answer within a second."""
-        pinged = self._loop.create_future()
-        self._loop.call_soon_threadsafe(pinged.set_result, None)
-        for _ in range(100):
-            if pinged.done():
-                return False
-            await asyncio.sleep(0.01)
-        return True
-
-    def stop(self) -> None:
-        """End what still runs on it, then the loop and its thread; what won't end keeps them until the process ends."""
-
-        async def end() -> None:
-            left = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
-            for task in left:
-                task.cancel()
-            if not left or not (await asyncio.wait(left, timeout=0.5))[1]:
-                self._loop.stop()
-
-        asyncio.run_coroutine_threadsafe(end(), self._loop)
-        self._thread.join(timeout=1.0)
-        if not self._thread.is_alive():
-            self._loop.close()
+    return frozenset(named[1:]) & {"trial", "case"}
 
 
 class RecordedTarget:
