@@ -1,6 +1,7 @@
 """What a row becomes on the platform: its scores, their comment and metadata, and the facts kept for reports."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,13 +13,17 @@ from groundwire.jobs.facts import usage_facts
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.outbox import Entry, Wanted
 from groundwire.jobs.store.rows import StoredRow
-from groundwire.scorer import Dimensions, Partition, Row, headline, write_comment
+from groundwire.scorer import Claim, Dimensions, Partition, Row, headline, write_comment
 
 __all__ = ["backoff", "facts_of", "score_of", "scores_of", "target_of"]
 
 FIRST_WAIT = 15.0
 """Seconds before the first retry of an error; each further one waits twice as long."""
 LONGEST_WAIT = 3600.0
+MOST_CLAIMS = 16_000
+"""Bytes of a score's claims as JSON: LangSmith's feedback and others' metadata take more, with the rest of it."""
+LONGEST_TEXT = 400
+"""Characters of a claim, and of a reason, that go with a score."""
 
 
 def backoff(attempts: int, *, key: str) -> float:
@@ -123,7 +128,47 @@ def _metadata(row: Row) -> dict[str, JsonValue]:
         "judge": f"{row.judge.get('kind')} {row.judge.get('model')}",
         "micro_dollars": row.usage.micro_dollars,
         "config_fingerprint": row.config_fingerprint,
+        **_claims(row),
     }
+
+
+def _claims(row: Row) -> dict[str, JsonValue]:
+    """The row's claims and the stretches of the answer that are unsupported, in at most `MOST_CLAIMS` bytes.
+
+    Where they are too many, those that aren't hallucinated go first, and `claims_left_out` counts what went.
+    """
+    if not row.claims:
+        return {}
+    kept: dict[int, dict[str, JsonValue]] = {}
+    room = MOST_CLAIMS
+    for index in sorted(range(len(row.claims)), key=lambda index: (row.claims[index].label != "hallucinated", index)):
+        written = _claim(row.claims[index])
+        size = len(json.dumps(written, ensure_ascii=False).encode("utf-8", "replace"))
+        if size <= room:
+            kept[index] = written
+            room -= size
+    spans: list[JsonValue] = [
+        {key: written[key] for key in ("start", "end", "type", "probability") if key in written}
+        for index, written in sorted(kept.items())
+        if row.claims[index].label == "hallucinated" and "start" in written
+    ]
+    found: dict[str, JsonValue] = {"claims": [kept[index] for index in sorted(kept)], "spans": spans}
+    left_out = len(row.claims) - len(kept)
+    return {**found, "claims_left_out": left_out} if left_out else found
+
+
+def _claim(claim: Claim) -> dict[str, JsonValue]:
+    written: dict[str, JsonValue] = {
+        "text": claim.text[:LONGEST_TEXT],
+        "start": claim.start,
+        "end": claim.end,
+        "label": claim.label,
+        "type": claim.type,
+        "reason": claim.reason[:LONGEST_TEXT],
+        "probability": claim.probability,
+        "evidence": claim.evidence.block if claim.evidence is not None else None,
+    }
+    return {name: value for name, value in written.items() if value not in (None, "")}
 
 
 def facts_of(trace: Trace, partition: Partition, *, before: StoredRow | None) -> dict[str, JsonValue]:
