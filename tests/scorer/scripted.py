@@ -35,6 +35,8 @@ class ScriptedJudge:
     """What it answers to `spans`."""
     verdict: Verdict | None = None
     """What it answers to `classify`."""
+    facts: bool | None = None
+    """What it answers to `needs_facts`."""
     transcripts: list[str] = field(default_factory=list)
     """What it was asked to classify against."""
     usage: Usage = field(default_factory=lambda: Usage(calls=1, input_tokens=10, output_tokens=5, micro_dollars=7))
@@ -94,7 +96,11 @@ class ScriptedJudge:
         return Reply(value=self.found, usage=self.usage)
 
     async def needs_facts(self, request: str) -> Reply[bool]:
-        raise AssertionError("not asked in these tests")
+        self.asked.append(("needs_facts", None))
+        if "needs_facts" in self.fail:
+            return Reply(failure=self.fail["needs_facts"], usage=self.usage)
+        assert self.facts is not None
+        return Reply(value=self.facts, usage=self.usage)
 
     async def close(self) -> None:
         """Nothing is held."""

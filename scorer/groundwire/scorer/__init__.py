@@ -7,6 +7,7 @@ from groundwire.scorer.comment import headline, write_comment
 from groundwire.scorer.dotted import load_callable, source_digest
 from groundwire.scorer.errors import ConfigError, GiveUp, GroundwireError, RetryLater, SkipThis
 from groundwire.scorer.evidence import Block, Coverage, Limits, Shown, View, content_hash, fit
+from groundwire.scorer.fact_check import FactCheck, FactKind, FactLabel, check_facts, read_request
 from groundwire.scorer.graders import GRADERS, Grade, Grader, Refusal, Sample, ToolCall, build_grader, read_refusal
 from groundwire.scorer.judge import (
     Capability,
@@ -179,6 +180,9 @@ __all__ = [
     "Estimate",
     "EvidencePolicy",
     "Exchange",
+    "FactCheck",
+    "FactKind",
+    "FactLabel",
     "Failure",
     "Faithfulness",
     "GateCheck",
@@ -276,6 +280,7 @@ __all__ = [
     "build_grader",
     "build_judge",
     "build_metric",
+    "check_facts",
     "cohen_kappa",
     "compare_proportions",
     "content_hash",
@@ -307,6 +312,7 @@ __all__ = [
     "read_draft",
     "read_judge_config",
     "read_refusal",
+    "read_request",
     "read_sources",
     "read_usage",
     "rekind",

@@ -1,11 +1,11 @@
 """The offline judge: free, deterministic, without a network; it compares words and values and says so."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal, Self
 
 from groundwire.scorer.claims import Claim, DraftClaim
 from groundwire.scorer.evidence import View
+from groundwire.scorer.fact_check import read_request
 from groundwire.scorer.judge import Capability, Failure, Faithfulness, JudgeVersion, Reply, UnsupportedSpan, Verdict
 from groundwire.scorer.judges.bench import Bench
 from groundwire.scorer.judges.combination import Combination
@@ -26,20 +26,6 @@ _DECIDED_SHARE = 0.5
 """Least share of the statements that must be decided for the SPAN path and for a classification."""
 _SpanType = Literal["contradiction", "unsupported_addition", "fabricated_reference"]
 _SPAN_TYPES: dict[str, _SpanType] = {"contradiction": "contradiction", "fabricated_reference": "fabricated_reference"}
-
-_ASKS_FACTS = re.compile(
-    r"(?i)\b(?:who|what|when|where|which|whose|how (?:many|much|long|old|far|often|big|tall)|is there|are there|"
-    r"does|did|status|price|cost|"
-    r"balance|total|number|date|wer|was|wann|wo|wie ?viele?|quién|qué|cuándo|dónde|cuánt\w+|cuál|qui|quand|où|"
-    r"combien|quel\w*)\b|[?？]|什么|多少|哪|谁|何时"
-)
-_ASKS_NONE = re.compile(
-    r"(?i)^\W*(?:hi|hello|hey|thanks?|thank you|ok|okay|bye|goodbye|good (?:morning|evening)|hallo|danke|hola|"
-    r"gracias|bonjour|merci|你好|谢谢)\b[^?？]{0,40}$|"
-    r"\b(?:write|compose|make up|invent|imagine|brainstorm|schreibe?|escribe|écris)\b.{0,40}\b(?:poem|story|song|"
-    r"joke|haiku|limerick|slogan|gedicht|geschichte|poema|cuento|poème|histoire)\b|"
-    r"^\W*(?:please )?(?:translate|rewrite|rephrase|paraphrase|proofread|reformat|übersetze?|traduce|traduis)\b"
-)
 
 
 class OfflineJudge:
@@ -125,11 +111,8 @@ class OfflineJudge:
 
     async def needs_facts(self, request: str) -> Reply[bool]:
         """Whether the request asks for facts, by its words; unknown where they don't tell."""
-        if _ASKS_NONE.search(request):
-            return Reply(value=False)
-        if _ASKS_FACTS.search(request):
-            return Reply(value=True)
-        return Reply(failure=_UNDECIDED)
+        kind = read_request(request)
+        return Reply(failure=_UNDECIDED) if kind is None else Reply(value=kind == "question")
 
     async def close(self) -> None:
         """Nothing is held."""
