@@ -18,7 +18,7 @@ from groundwire.jobs.flow import Line, Step, Watched
 from groundwire.jobs.ledger import StoredLedger
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import cursors, open_store
-from groundwire.scorer import HallucinationMetric
+from groundwire.scorer import build_metric
 
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 TRACES = 12
@@ -45,7 +45,7 @@ async def main(folder: Path, url: str, attempt: int, step: str, nth: int) -> Non
         bill=folder / "bill",
     )
     spec = EvaluatorSpec(name="grounded", source="prod")
-    metric = HallucinationMetric(judge=judge, config=spec.config, settings=spec.settings, clock=lambda: now)
+    metric = build_metric(spec.metric, judge=judge, config=spec.config, settings=spec.settings, clock=lambda: now)
     line = Line(
         name="prod",
         project="prod",

@@ -17,7 +17,7 @@ from groundwire.jobs.flow import Line, Progress
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import Store, cursors, open_store, rows
 from groundwire.jobs.store.rows import RowQuery, StoredRow
-from groundwire.scorer import HallucinationMetric, Judge
+from groundwire.scorer import Judge, build_metric
 
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -83,8 +83,8 @@ def knowing(samples: Sequence[Sample]) -> ScriptedJudge:
 
 def evaluator(judge: Judge | None = None, *, clock: Clock, name: str = "grounded", **spec: Any) -> Evaluator:
     read = EvaluatorSpec.model_validate({"name": name, "source": "prod", **spec})
-    metric = HallucinationMetric(
-        judge=judge or ScriptedJudge(), config=read.config, settings=read.settings, clock=clock
+    metric = build_metric(
+        spec.metric, judge=judge or ScriptedJudge(), config=read.config, settings=read.settings, clock=clock
     )
     return Evaluator(spec=read, metric=metric)
 

@@ -133,7 +133,7 @@ def test_input_that_cannot_be_read_is_one_line_and_exit_code_2(make: Any, said: 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--level", "sesion"), "--level is span or trace"),
+        (("--level", "sesion"), "--level is span, trace or session"),
         (("--format", "xml"), "--format is one of"),
         (("--metric", "agent.halucination"), "no metric is called"),
         (("--judge", "llm"), "--judge llm needs --model"),

@@ -1,7 +1,26 @@
 """Where traces come from and scores go: one platform behind the same few verbs as another."""
 
-from groundwire.connectors.base import Finding, Hook, Origin, Page, Sink, Source, Wanted, Window
-from groundwire.connectors.connector import WHERE_FIELDS, Connector, SourceSettings, nearest
+from groundwire.connectors.base import (
+    Annotation,
+    Annotations,
+    Finding,
+    Hook,
+    Origin,
+    Page,
+    Sessions,
+    Sink,
+    Source,
+    Wanted,
+    Window,
+)
+from groundwire.connectors.connector import (
+    WHERE_FIELDS,
+    Attachment,
+    Connector,
+    Instructions,
+    SourceSettings,
+    nearest,
+)
 from groundwire.connectors.cursor import Mark, Progress, ended_at
 from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
 from groundwire.connectors.formats.conversations import is_conversation, trace_of_conversation
@@ -15,12 +34,16 @@ from groundwire.connectors.trace import Level, Trace
 __all__ = [
     "FORMATS",
     "WHERE_FIELDS",
+    "Annotation",
+    "Annotations",
+    "Attachment",
     "Connector",
     "Delivery",
     "DeliveryState",
     "Finding",
     "Format",
     "Hook",
+    "Instructions",
     "Level",
     "Mark",
     "Origin",
@@ -29,6 +52,7 @@ __all__ = [
     "Progress",
     "Rejected",
     "Score",
+    "Sessions",
     "Sink",
     "Source",
     "SourceSettings",

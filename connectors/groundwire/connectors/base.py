@@ -3,14 +3,26 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
 from groundwire.connectors.score import Delivery, Score
 from groundwire.connectors.trace import Trace
 
-__all__ = ["Finding", "Hook", "Origin", "Page", "Sink", "Source", "Wanted", "Window"]
+__all__ = [
+    "Annotation",
+    "Annotations",
+    "Finding",
+    "Hook",
+    "Origin",
+    "Page",
+    "Sessions",
+    "Sink",
+    "Source",
+    "Wanted",
+    "Window",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +99,18 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class Sessions(Protocol):
+    """What a source is besides, whose platform can tell the traces of a session or thread."""
+
+    async def fetch_session(self, session_id: str) -> Sequence[Trace]:
+        """The traces of a session as they stand now, in time order; none where there is no such session.
+
+        Raises as `Source.fetch` does.
+        """
+        ...
+
+
 class Sink(Protocol):
     """Where scores go."""
 
@@ -99,6 +123,36 @@ class Sink(Protocol):
 
     async def check(self) -> Sequence[Finding]:
         """Whether scores can be written. Raises nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotation:
+    """What a person said of a trace, a span or a session, as it stands on the platform."""
+
+    trace_id: str = ""
+    span_id: str | None = None
+    """The span it stands on; of a whole trace, its root where the platform puts it there."""
+    session_id: str | None = None
+    value: float | str | bool
+    """A number, a category, or yes and no."""
+    comment: str = ""
+    author: str = ""
+
+
+class Annotations(Protocol):
+    """What people said on the platform."""
+
+    def annotations(self, name: str, *, since: datetime, among: Sequence[str]) -> AsyncIterator[Annotation]:
+        """Those of that name made since then, the newest of each target first; a judge's own scores are none.
+
+        `among` are ids of the traces and spans that matter: a platform that can't search by name looks there only.
+        Raises as `Source`.
+        """
         ...
 
     async def close(self) -> None:

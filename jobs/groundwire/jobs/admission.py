@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from groundwire.connectors import Origin, Trace, cut
+from groundwire.connectors import Origin, Trace, cut, cut_session
 from groundwire.jobs.filters import is_loop, matches, matches_span, may_match
 from groundwire.jobs.ledger import window_end
 from groundwire.jobs.sampling import draw, inclusion, inclusion_bound
 from groundwire.jobs.spec import EvaluatorSpec
-from groundwire.jobs.store.work import Arrival, Item
+from groundwire.jobs.store.work import Arrival
 from groundwire.scorer import Metric, Partition
 
 log = logging.getLogger(__name__)
@@ -25,9 +25,10 @@ __all__ = [
     "is_complete",
     "last_change",
     "origin_of",
-    "partition_of",
     "passed_over",
+    "quiet",
     "read_origin",
+    "session_of",
     "stored_origin",
 ]
 
@@ -45,10 +46,15 @@ class Evaluator:
         """Why a trace is surely not its own, told from the head alone; None where it may be."""
         if self._is_history(head) or not may_match(head, self.spec.where):
             return "filtered"
-        return "sampled_out" if draw(_key(head)) >= inclusion_bound(self.spec, rate=rate) else None
+        key = _key(head, self.spec)
+        if key is None:
+            return None
+        return "sampled_out" if draw(key) >= inclusion_bound(self.spec, rate=rate) else None
 
     def matches(self, trace: Trace) -> bool:
-        """Whether its filter and its beginning let a trace in."""
+        """Whether its filter and its beginning let a trace in; a trace of no session is no turn of one."""
+        if self.spec.level == "session" and trace.session_id is None:
+            return False
         return not self._is_history(trace) and matches(trace, self.spec.where)
 
     def _is_history(self, trace: Trace) -> bool:
@@ -60,12 +66,20 @@ class Evaluator:
         return is_loop(trace)
 
     def partitions(self, trace: Trace) -> tuple[Partition, ...]:
-        """A trace cut for this evaluator."""
+        """A trace cut for this evaluator; at session level, what it tells of the session it is the last turn of."""
+        if self.spec.level == "session":
+            return (session_of([trace], self.spec),) if trace.session_id and trace.spans else ()
         found = cut(trace, self.spec.level, kinds=self.spec.kinds)
         target = self.spec.where.span
         if target is None:
             return found
         return tuple(one for one in found if one.target is not None and matches_span(one.target, target))
+
+    def arrival_hash(self, trace: Trace, partition: Partition) -> str:
+        """What arrives again as long as nothing changed: the partition's own hash; of a session, its last trace's."""
+        if partition.partition_type == "session":
+            partition = session_of([trace], self.spec)
+        return self.metric.content_hash(partition)
 
     def room_again(self, now: datetime) -> datetime:
         """When the shortest of its windows rolls, for `on_cap = "wait"`."""
@@ -144,7 +158,7 @@ def admit(
                 continue
             at("sample")
             probability = inclusion(trace, evaluator.spec, rate=rate)
-            if draw(_key(trace)) >= probability:
+            if draw(_key(trace, evaluator.spec) or trace.trace_id) >= probability:
                 tally["sampled_out"] = tally.get("sampled_out", 0) + 1
                 continue
             arrivals += _arrivals(trace, evaluator, probability, now=now, live=live, rescore=rescore, run_id=run_id)
@@ -164,7 +178,7 @@ def _arrivals(
     run_id: str | None,
 ) -> list[Arrival]:
     complete = is_complete(trace)
-    settled = last_change(trace) + timedelta(seconds=evaluator.spec.settle)
+    settled = last_change(trace) + quiet(evaluator.spec)
     return [
         Arrival(
             evaluator=evaluator.spec.name,
@@ -219,11 +233,20 @@ def read_origin(stored: Mapping[str, JsonValue]) -> Origin:
     )
 
 
-def partition_of(trace: Trace, item: Item, evaluator: Evaluator) -> Partition | None:
-    """The partition that a piece of work is about; None where the trace doesn't hold it any more."""
-    return next((one for one in evaluator.partitions(trace) if one.partition_id == item.partition_id), None)
+def session_of(traces: Sequence[Trace], spec: EvaluatorSpec) -> Partition:
+    """The session that those traces are, in time order, after its last one.
+
+    Its id holds the last turn's trace: a session that goes on is another partition, and keeps the score it had.
+    """
+    session = cut_session(traces, kinds=spec.kinds)
+    return session.model_copy(update={"partition_id": f"{session.partition_id}@{session.trace_id}"})
 
 
-def _key(trace: Trace) -> str:
-    """What sampling goes by."""
-    return trace.trace_id
+def quiet(spec: EvaluatorSpec) -> timedelta:
+    """How long nothing must have changed before something is judged."""
+    return timedelta(seconds=max(spec.settle, spec.idle) if spec.level == "session" else spec.settle)
+
+
+def _key(trace: Trace, spec: EvaluatorSpec) -> str | None:
+    """What sampling goes by; None where a head doesn't tell its session."""
+    return trace.session_id if spec.level == "session" else trace.trace_id

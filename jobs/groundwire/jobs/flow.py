@@ -25,10 +25,11 @@ from groundwire.jobs.admission import (
     admit,
     is_complete,
     last_change,
-    partition_of,
     passed_over,
+    quiet,
     read_origin,
 )
+from groundwire.jobs.fetching import fetch_traces, partition_in
 from groundwire.jobs.outcome import backoff, facts_of, scores_of
 from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
 from groundwire.jobs.store.work import Item
@@ -418,24 +419,24 @@ class Line:
         """Take one piece of work through the line."""
         evaluator = next(one for one in self.evaluators if one.spec.name == item.evaluator)
         try:
-            trace = await self._trace(item)
+            traces = await self._traces_of(item)
         except RetryLater as error:
             return self._later(item, evaluator, reason="source_unavailable", after=error.after)
         except SkipThis:
             return self._ended(item, "gone")
         now = self.clock()
-        settled = last_change(trace) + timedelta(seconds=evaluator.spec.settle)
+        settled = max(map(last_change, traces)) + quiet(evaluator.spec)
         if settled > now:
             return self._postponed(item, not_before=settled, reason="settling", waiting=True)
-        partition = partition_of(trace, item, evaluator)
+        partition = partition_in(traces, item.partition_id, evaluator)
         if partition is None:
-            return self._ended(item, "gone")
-        if not is_complete(trace) and now - item.first_seen < timedelta(seconds=evaluator.spec.max_wait):
+            return self._ended(item, "gone" if item.partition_type != "session" else "resumed")
+        if not all(map(is_complete, traces)) and now - item.first_seen < timedelta(seconds=evaluator.spec.max_wait):
             again = now + timedelta(seconds=max(evaluator.spec.settle, 1.0))
             return self._postponed(item, not_before=again, reason="incomplete", waiting=True)
         try:
             if item.evaluator not in self.gave_up:
-                return await self._scored(item, evaluator, trace, partition)
+                return await self._scored(item, evaluator, traces, partition)
         except RetryLater as error:  # the state is away for a while
             return self._later(item, evaluator, reason="state_unavailable", after=error.after)
         except GiveUp as error:
@@ -443,14 +444,20 @@ class Line:
             log.error("%s", error, extra={"action": "give_up", "evaluator": item.evaluator})
         return self._postponed(item, not_before=self.clock() + GIVEN_UP_FOR, reason="judge_gave_up")
 
-    async def _trace(self, item: Item) -> Trace:
-        if (held := self._at_hand.pop(item.work_id, None)) is not None:
-            return held
+    async def _traces_of(self, item: Item) -> Sequence[Trace]:
+        held = self._at_hand.pop(item.work_id, None)
+        session = item.session_id if item.partition_type == "session" else None
+        if held is not None and session is None:
+            return [held]
         self.at("fetch")
-        return await self.source.fetch(read_origin(item.origin))
+        return await fetch_traces(self.source, read_origin(item.origin), session_id=session)
 
-    async def _scored(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> _Finished:
+    async def _scored(
+        self, item: Item, evaluator: Evaluator, traces: Sequence[Trace], partition: Partition
+    ) -> _Finished:
+        trace = traces[-1]
         content_hash = evaluator.metric.content_hash(partition)
+        arrival_hash = evaluator.arrival_hash(trace, partition)
         before = await self.store.read(rows.history, item.work_id) if item.revision > 1 else []
         same = next(
             (
@@ -462,8 +469,8 @@ class Line:
         )
         if same is not None and not (item.rescore and same.row.config_fingerprint != evaluator.metric.fingerprint):
             if same.superseded_at is None:
-                return self._ended(item, None, content_hash=content_hash)
-            return self._restored(item, evaluator, trace, partition, same, content_hash)
+                return self._ended(item, None, content_hash=arrival_hash)
+            return self._restored(item, evaluator, trace, partition, same, arrival_hash)
         self.at("judge")
         row = await self._row(item, evaluator, trace, partition)
         self.at("weigh")
@@ -480,6 +487,7 @@ class Line:
             outcome=outcomes.Outcome(
                 row=row,
                 content_hash=content_hash,
+                arrival_hash=arrival_hash,
                 scores=scores_of(
                     row, evaluator.spec, trace, partition, source=self.name, project=self.project, before=current
                 ),

@@ -5,12 +5,11 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from groundwire.connectors import Finding, Hook, Origin, Page, Source, Trace, Wanted, Window
+from groundwire.connectors import Finding, Hook, Origin, Page, Sessions, Source, Trace, Wanted, Window
 from groundwire.jobs.admission import read_origin, stored_origin
 from groundwire.jobs.sampling import draw, inclusion_bound
 from groundwire.jobs.spec import EvaluatorSpec
@@ -28,13 +27,6 @@ PAGE = 50
 """Traces of a page."""
 AGAIN = 15.0
 """Least seconds before a trace that isn't there yet is looked for again."""
-
-
-@runtime_checkable
-class _Threads(Protocol):
-    """A source that can be asked for a thread's traces."""
-
-    async def fetch_session(self, session_id: str) -> tuple[Trace, ...]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +98,8 @@ class Hooked:
 
     def _is_sampled_out(self, origin: Origin) -> bool:
         """Whether sampling leaves a trace out whatever it holds; a thread's traces aren't known yet."""
-        return "session" not in origin.hints and draw(origin.trace_id) >= inclusion_bound(self.evaluator)
+        known = "session" not in origin.hints and self.evaluator.level != "session"
+        return known and draw(origin.trace_id) >= inclusion_bound(self.evaluator)
 
     async def _page(self, origins: Sequence[Origin], later: dict[str, float]) -> Page:
         read = await asyncio.gather(*(self._read(origin) for origin in origins))
@@ -127,7 +120,7 @@ class Hooked:
             session = origin.hints.get("session")
             if not isinstance(session, str):
                 return [await self.source.fetch(origin)]
-            if isinstance(self.source, _Threads):
+            if isinstance(self.source, Sessions):
                 return await self.source.fetch_session(session)
         except (RetryLater, SkipThis) as error:
             return error

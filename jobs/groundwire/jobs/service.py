@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from groundwire.connectors import Connector, Hook, Sink, Source, load_connector
+from groundwire.connectors import Connector, Hook, Sessions, Sink, Source, load_connector
 from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.cache import StoredCache
 from groundwire.jobs.delivery import Mail
@@ -24,16 +24,17 @@ from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import Store, cursors, open_store
 from groundwire.scorer import (
     ConfigError,
-    HallucinationMetric,
     Judge,
     JudgeConfig,
     Ledger,
+    Metric,
     OfflineJudgeConfig,
     build_judge,
+    build_metric,
     require_price,
 )
 
-__all__ = ["REQUESTS", "Service", "open_service"]
+__all__ = ["REQUESTS", "Service", "open_service", "settings_of"]
 
 REQUESTS = "[service]"
 """Under which name requests spend that name no evaluator; no evaluator can be called so."""
@@ -83,39 +84,29 @@ class Service:
         """The connector of a source of the configuration. Raises `ConfigError`."""
         return load_connector(self.settings.sources[source].platform)
 
-    def _source_settings(self, source: str) -> dict[str, object]:
-        spec = self.settings.sources[source]
-        connector = self.connector(source)
-        given = spec.settings
-        defaults = platform_defaults(connector.variables.values())
-        for name, variable in connector.variables.items():
-            if name not in given and variable in defaults:
-                given[name] = defaults[variable]
-        return given
-
     def source(self, name: str) -> Source:
         """A source of the configuration. Raises `ConfigError`."""
         if name not in self._sources:
-            self._sources[name] = self.connector(name).build_source(self._source_settings(name), at=f"sources.{name}")
+            self._sources[name] = self.connector(name).build_source(
+                settings_of(self.settings, name), at=f"sources.{name}"
+            )
         return self._sources[name]
 
     def sink(self, name: str) -> Sink:
         """Where a source's scores go. Raises `ConfigError`."""
         if name not in self._sinks:
-            self._sinks[name] = self.connector(name).build_sink(self._source_settings(name), at=f"sources.{name}")
+            self._sinks[name] = self.connector(name).build_sink(settings_of(self.settings, name), at=f"sources.{name}")
         return self._sinks[name]
 
     def hook(self, name: str) -> Hook:
         """What reads the webhooks of a source's platform. Raises `ConfigError`, also where it sends none."""
-        return self.connector(name).build_hook(self._source_settings(name), at=f"sources.{name}")
+        return self.connector(name).build_hook(settings_of(self.settings, name), at=f"sources.{name}")
 
     def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
         """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""
         return self.settings.judges.get(spec.judge) or OfflineJudgeConfig()
 
-    def metric(
-        self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None
-    ) -> HallucinationMetric:
+    def metric(self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None) -> Metric:
         """An evaluator's metric, its judge spending through the ledger. Raises `ConfigError`."""
         config = self.judge_config(spec)
         if spec.cap or self.settings.cap or self.budget is not None:
@@ -128,8 +119,13 @@ class Service:
             settings=spec.settings,
         )
         self._judges.append(judge)
-        metric = HallucinationMetric(
-            judge=judge, config=spec.config, settings=spec.settings, clock=self.clock, max_concurrency=concurrency
+        metric = build_metric(
+            spec.metric,
+            judge=judge,
+            config=spec.config,
+            settings=spec.settings,
+            clock=self.clock,
+            max_concurrency=concurrency,
         )
         metric.require(spec.level)
         return metric
@@ -141,6 +137,9 @@ class Service:
         """
         connector = self.connector(spec.source)
         connector.check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
+        if spec.level == "session" and not isinstance(self.source(spec.source), Sessions):
+            platform = self.settings.sources[spec.source].platform
+            raise ConfigError(f'evaluators.{spec.name}.level: {platform} tells no sessions; use "trace" or "span"')
         begins = live and connector.starts == "now"
         since = await self.store.write(_started, spec.name, now=self.clock()) if begins else None
         return Evaluator(spec=spec, metric=self.metric(spec), since=since)
@@ -204,6 +203,18 @@ async def open_service(
         yield service
     finally:
         await service.close()
+
+
+def settings_of(settings: Settings, source: str) -> dict[str, object]:
+    """What a source's connector reads: its table, and the platform's own variables for what the table lacks."""
+    spec = settings.sources[source]
+    given = spec.settings
+    variables = load_connector(spec.platform).variables
+    defaults = platform_defaults(variables.values())
+    for name, variable in variables.items():
+        if name not in given and variable in defaults:
+            given[name] = defaults[variable]
+    return given
 
 
 def _started(tx: Connection, evaluator: str, *, now: datetime) -> datetime:

@@ -5,15 +5,29 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from groundwire.scorer import (
     EvidencePolicy,
     Given,
-    HallucinationConfig,
-    HallucinationSettings,
     KindRule,
+    MetricConfig,
+    MetricName,
+    MetricSettings,
     RootRule,
+    metric_kind,
     micro_dollars,
 )
 
@@ -21,6 +35,17 @@ __all__ = ["Cap", "EvaluatorSpec", "Per", "ServiceSpec", "SourceSpec", "SpanWher
 
 WEIGHED = frozenset({"agent.hallucination"})
 """The metrics that score a span by its dimensions and give it no label."""
+SETTINGS = (
+    "given",
+    "evidence_policy",
+    "recheck",
+    "min_coverage",
+    "kinds",
+    "root",
+    "prompts_dir",
+    "max_prompt_chars",
+)
+"""The fields of an evaluator that are its metric's settings, of the metrics that have them."""
 Per = Literal["trace", "run", "hour", "day", "week", "month"]
 """What a cap holds for. Windows are UTC; a week begins on Monday."""
 
@@ -147,10 +172,10 @@ class EvaluatorSpec(_Strict):
     """The score's name on the platform: at most 35 letters, digits, `_ . ( ) -` and spaces."""
     source: str
     """The source that its traces come from and its scores go to."""
-    metric: Literal["agent.hallucination"] = "agent.hallucination"
+    metric: MetricName = "agent.hallucination"
     """The metric; `groundwire manifest` lists them."""
-    level: Literal["span", "trace"] = "trace"
-    """What is scored."""
+    level: Literal["span", "trace", "session"] = "trace"
+    """What is scored: model calls, traces, or sessions (threads) as they stand after their last turn."""
     where: Where = Field(default_factory=Where)
     """Which traces."""
     sample: float = Field(default=1.0, ge=0, le=1)
@@ -170,18 +195,21 @@ class EvaluatorSpec(_Strict):
     """A judge of `[judges]`; `offline` is always there, and is the default where no `[judges.default]` is."""
     settle: Seconds = 60.0
     """Quiet time after the last change before a trace is judged."""
+    idle: Seconds = 600.0
+    """At session level, quiet time after the last turn before a session is judged; a later turn has it judged again."""
     max_wait: Seconds = 3600.0
     """A trace that hasn't completed by then is `unknown: incomplete`."""
     max_attempts: int = Field(default=5, ge=1)
     """How often a retryable error is tried before it is final."""
-    config: HallucinationConfig = Field(default_factory=HallucinationConfig)
+    config: SerializeAsAny[MetricConfig] = Field(default_factory=lambda data: metric_kind(data["metric"]).config())
     """The metric's own configuration."""
-    given: Annotated[tuple[Given, ...], BeforeValidator(_list)] = ("user", "provided")
-    """Which of the user's words and the provided content is citable; `[]` is the strict reading."""
+    given: Annotated[tuple[Given, ...] | None, BeforeValidator(_list)] = None
+    """Which of the user's words and the provided content is citable; `[]` is the strict reading. Unset,
+    `agent.hallucination` takes both and `unsupported_spans` neither."""
     evidence_policy: EvidencePolicy = "head"
-    """`head` or `relevant`."""
+    """`head` or `relevant`; not of `conversation.hallucination`."""
     recheck: bool = False
-    """Ask again about claims found wanting while evidence was cut."""
+    """Ask again about claims found wanting while evidence was cut (`agent.hallucination`)."""
     min_coverage: float = Field(default=0.0, ge=0, le=1)
     """Least share of the evidence the judge must see."""
     kinds: tuple[KindRule, ...] = ()
@@ -209,19 +237,41 @@ class EvaluatorSpec(_Strict):
             raise ValueError("write_label: agent.hallucination has no label at span level; use write_dimensions")
         return self
 
+    @field_validator("config", mode="before")
+    @classmethod
+    def _of_the_metric(cls, value: Any, info: ValidationInfo) -> Any:
+        """The configuration that the metric has."""
+        model = None if "metric" not in info.data else metric_kind(info.data["metric"]).config
+        if model is None or not isinstance(value, dict):
+            return value
+        try:
+            return model.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                raise ValueError(f"{where}: no such key; there are {', '.join(model.model_fields)}") from None
+            raise ValueError(f"{where}: {first['msg']}") from None
+
+    @model_validator(mode="after")
+    def _sets_what_there_is(self) -> Self:
+        """Settings of other metrics are refused: they would do nothing."""
+        kind = metric_kind(self.metric)
+        for name in SETTINGS:
+            if name in self.model_fields_set and name not in kind.settings.model_fields:
+                raise ValueError(f"{name}: {self.metric} has no such setting")
+        if "idle" in self.model_fields_set and self.level != "session":
+            raise ValueError("idle: only sessions wait for it; set settle, or level to session")
+        if self.where.span is not None and self.level != "span":
+            raise ValueError('where.span chooses model calls; it needs level = "span"')
+        return self
+
     @property
-    def settings(self) -> HallucinationSettings:
+    def settings(self) -> MetricSettings:
         """The settings beside the metric's configuration."""
-        return HallucinationSettings(
-            given=self.given,
-            evidence_policy=self.evidence_policy,
-            recheck=self.recheck,
-            min_coverage=self.min_coverage,
-            kinds=self.kinds,
-            root=self.root,
-            prompts_dir=self.prompts_dir,
-            max_prompt_chars=self.max_prompt_chars,
-        )
+        model = metric_kind(self.metric).settings
+        own = {name: getattr(self, name) for name in SETTINGS if name in model.model_fields}
+        return model(**{name: value for name, value in own.items() if value is not None})
 
 
 class ServiceSpec(_Strict):

@@ -16,6 +16,7 @@ from groundwire.jobs.calibration.drawing import Candidate
 from groundwire.jobs.calibration.labels import HumanLabel
 from groundwire.jobs.calibration.probes import NoCache, OpenJudge, Probes
 from groundwire.jobs.delivery import Delivered
+from groundwire.jobs.fetching import fetch_traces, partition_in
 from groundwire.jobs.outcome import target_of
 from groundwire.jobs.service import Service
 from groundwire.jobs.spec import EvaluatorSpec
@@ -119,13 +120,12 @@ async def fetch(service: Service, evaluator: Evaluator, stored_rows: Sequence[St
             return None
         async with slots:
             try:
-                trace = await source.fetch(_origin(origin))
+                session = stored.row.session_id if stored.row.partition_type == "session" else None
+                traces = await fetch_traces(source, _origin(origin), session_id=session)
             except (SkipThis, RetryLater):
                 return None
-        for partition in evaluator.partitions(trace):
-            if partition.partition_id == stored.row.partition_id:
-                return Fetched(stored=stored, trace=trace, partition=partition)
-        return None
+        partition = partition_in(traces, stored.row.partition_id, evaluator)
+        return None if partition is None else Fetched(stored=stored, trace=traces[-1], partition=partition)
 
     found = await asyncio.gather(*(one(stored) for stored in stored_rows))
     return [fetched for fetched in found if fetched is not None]

@@ -24,6 +24,9 @@ class Outcome:
 
     row: Row
     content_hash: str
+    arrival_hash: str | None = None
+    """What arrives again as long as nothing changed, where that isn't the content's own hash: of a session's last
+    trace."""
     scores: Sequence[outbox.Wanted] = ()
     trace_time: datetime | None = None
     user_id: str | None = None
@@ -70,7 +73,7 @@ def finish(tx: Connection, item: Item, outcome: Outcome, *, now: datetime, store
     for old in before:
         alike = old.fingerprint == row.config_fingerprint or not item.rescore
         if alike and old.content_hash == outcome.content_hash and is_judged(old.status, old.reason):
-            _end(tx, item, outcome.content_hash, row)
+            _end(tx, item, outcome.arrival_hash or outcome.content_hash, row)
             return False
     current = next((old.row_id for old in before if old.superseded_at is None), None)
     late = held.claim != item.claim and held.state != "judging" and current is not None
@@ -111,7 +114,7 @@ def finish(tx: Connection, item: Item, outcome: Outcome, *, now: datetime, store
     if not late:
         for wanted in outcome.scores:
             outbox.put(tx, wanted, row_id=row.row_id, run_id=item.run_id, now=now)
-        _end(tx, item, outcome.content_hash, row)
+        _end(tx, item, outcome.arrival_hash or outcome.content_hash, row)
     return True
 
 
