@@ -84,7 +84,7 @@ def knowing(samples: Sequence[Sample]) -> ScriptedJudge:
 def evaluator(judge: Judge | None = None, *, clock: Clock, name: str = "grounded", **spec: Any) -> Evaluator:
     read = EvaluatorSpec.model_validate({"name": name, "source": "prod", **spec})
     metric = build_metric(
-        spec.metric, judge=judge or ScriptedJudge(), config=read.config, settings=read.settings, clock=clock
+        read.metric, judge=judge or ScriptedJudge(), config=read.config, settings=read.settings, clock=clock
     )
     return Evaluator(spec=read, metric=metric)
 
