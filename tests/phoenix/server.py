@@ -19,14 +19,17 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from groundwire.connectors import Trace
+from groundwire.connectors.formats.otel import status_of
 from groundwire.connectors.formats.otlp import plain_attributes
+from groundwire.connectors.phoenix.spans import number_of
 from groundwire.scorer import Message, Span, ToolCallPart, ToolCallResponsePart
 
 VARIABLE = "GROUNDWIRE_TEST_PHOENIX"
 """The address of a running Phoenix, or the `phoenix` command of an environment that it is installed in."""
 _CODES = (trace_pb2.Status.STATUS_CODE_UNSET, trace_pb2.Status.STATUS_CODE_OK, trace_pb2.Status.STATUS_CODE_ERROR)
+_STATES = ("unset", "ok", "error")
 _STARTS_WITHIN = 180.0
-_STORED_WITHIN = 20.0
+_STORED_WITHIN = 60.0
 
 
 class Phoenix:
@@ -91,7 +94,7 @@ class Phoenix:
         found: list[dict[str, Any]] = []
         for at in range(0, len(known), 100):
             found += self._all(path, {f"{kind}_ids": known[at : at + 100], "limit": 1000})
-        return sorted(found, key=lambda one: one["created_at"])
+        return sorted(found, key=number_of)
 
     def _all(self, path: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -170,9 +173,41 @@ def spans_of_export(export: Mapping[str, Any]) -> list[trace_pb2.Span]:
                     end_time_unix_nano=int(span["endTimeUnixNano"]),
                     attributes=[_attribute(key, value) for key, value in plain_attributes(span["attributes"]).items()],
                 )
-                made.status.code = _CODES[int(span.get("status", {}).get("code") or 0)]
+                made.status.code = _CODES[_STATES.index(status_of(span.get("status", {}).get("code")))]
                 found.append(made)
     return found
+
+
+def spans_of_records(records: Sequence[Mapping[str, Any]]) -> list[trace_pb2.Span]:
+    """The spans of records as Phoenix exports them."""
+    found = []
+    for record in records:
+        attributes = {"openinference.span.kind": record["span_kind"], **_flat(record["attributes"])}
+        made = trace_pb2.Span(
+            trace_id=bytes.fromhex(record["context"]["trace_id"]),
+            span_id=bytes.fromhex(record["context"]["span_id"]),
+            parent_span_id=bytes.fromhex(record["parent_id"] or ""),
+            name=record["name"],
+            start_time_unix_nano=_nanoseconds(datetime.fromisoformat(record["start_time"])),
+            end_time_unix_nano=_nanoseconds(datetime.fromisoformat(record["end_time"])),
+            attributes=[_attribute(key, value) for key, value in attributes.items()],
+        )
+        made.status.code = _CODES[_STATES.index(status_of(record["status_code"]))]
+        found.append(made)
+    return found
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            flat |= _flat(inner, f"{prefix}{key}.")
+        elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
+            for at, item in enumerate(inner):
+                flat |= _flat(item, f"{prefix}{key}.{at}.")
+        elif inner is not None:
+            flat[f"{prefix}{key}"] = inner
+    return flat
 
 
 def span_of(span: Span, trace: Trace | None = None) -> trace_pb2.Span:
@@ -202,7 +237,7 @@ def span_of(span: Span, trace: Trace | None = None) -> trace_pb2.Span:
         end_time_unix_nano=_nanoseconds(span.end_time or span.start_time),
         attributes=[_attribute(key, value) for key, value in attributes.items()],
     )
-    made.status.code = _CODES[("unset", "ok", "error").index(span.status)]
+    made.status.code = _CODES[_STATES.index(span.status)]
     made.status.message = span.status_message
     return made
 
