@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -70,7 +71,8 @@ def scores_of(
             comment=comment if value is not None else "",
         )
 
-    scores = [wanted(spec.name, row.score, whole, lower_is_better=row.direction == "lower_is_better")]
+    main = wanted(spec.name, row.score, whole, lower_is_better=row.direction == "lower_is_better")
+    scores = [replace(main, details=_claims(row)) if main.action == "put" else main]
     if spec.write_status:
         unscored = row.status in ("unknown", "invalid", "error")
         scores.append(wanted(f"{spec.name}.status", f"{row.status}: {row.reason}" if unscored else None, whole))
@@ -128,7 +130,6 @@ def _metadata(row: Row) -> dict[str, JsonValue]:
         "judge": f"{row.judge.get('kind')} {row.judge.get('model')}",
         "micro_dollars": row.usage.micro_dollars,
         "config_fingerprint": row.config_fingerprint,
-        **_claims(row),
     }
 
 
@@ -210,7 +211,7 @@ def score_of(entry: Entry, *, score_id: str) -> Score:
             environment=_text(target.get("environment")),
         ),
         comment=entry.comment or "",
-        metadata=metadata if isinstance(metadata, dict) else {},
+        metadata={**(metadata if isinstance(metadata, Mapping) else {}), **(entry.details or {})},
         lower_is_better=bool(payload.get("lower_is_better")),
     )
 

@@ -7,7 +7,7 @@ never sees them in the wrong order; an entry on its way is not handed out a seco
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ from sqlalchemy import (
 from groundwire.jobs.store.schema import identity, outbox
 
 __all__ = [
+    "FORGOTTEN",
     "Entry",
     "EntryState",
     "Wanted",
@@ -46,6 +47,9 @@ __all__ = [
 ]
 
 EntryState = Literal["pending", "sent", "dead"]
+
+FORGOTTEN: dict[str, None] = {"comment": None, "details": None}
+"""The columns that quote the trace, and what becomes of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,8 @@ class Wanted:
     """What the connector needs to write or delete it; no text of the trace."""
     comment: str = ""
     """What quotes the trace; forgotten once delivered."""
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Metadata that quotes the trace as well; forgotten with the comment."""
 
     @property
     def score_key(self) -> str:
@@ -73,7 +79,8 @@ class Wanted:
     @property
     def digest(self) -> str:
         """Of all that would be written."""
-        written = json.dumps([self.action, self.payload, self.comment], sort_keys=True)
+        details = [self.details] if self.details else []
+        written = json.dumps([self.action, self.payload, self.comment, *details], sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()
 
 
@@ -93,6 +100,7 @@ class Entry:
     action: Literal["put", "delete"]
     payload: Mapping[str, JsonValue]
     comment: str | None
+    details: Mapping[str, JsonValue] | None
     state: EntryState
     attempts: int
     """Deliveries begun of this revision, this one included."""
@@ -142,6 +150,7 @@ def put(tx: Connection, wanted: Wanted, *, row_id: str | None, run_id: str | Non
             action=wanted.action,
             payload=wanted.payload,
             comment=wanted.comment,
+            details=wanted.details,
             digest=wanted.digest,
             revision=outbox.c.revision + 1,
             state="pending",
@@ -173,6 +182,7 @@ def _insert(
             "action": wanted.action,
             "payload": wanted.payload,
             "comment": wanted.comment,
+            "details": wanted.details,
             "digest": wanted.digest,
             "revision": 1,
             "state": "pending",
@@ -219,7 +229,7 @@ def _entry(row: RowMapping, **changes: Any) -> Entry:
 
 def deliver(tx: Connection, delivered: Sequence[Entry], *, now: datetime) -> None:
     """Note entries as delivered; one that changed meanwhile stays due with its newer value."""
-    _settle(tx, delivered, state="sent", comment=None, error=None, delivered_at=now)
+    _settle(tx, delivered, state="sent", **FORGOTTEN, error=None, delivered_at=now)
 
 
 def retry(tx: Connection, entry: Entry, *, not_before: datetime, error: str) -> None:
@@ -284,7 +294,7 @@ def retract(tx: Connection, *, evaluator: str, run_id: str, now: datetime) -> tu
         .where(mine)
         .values(
             action="delete",
-            comment=None,
+            **FORGOTTEN,
             digest="",
             revision=outbox.c.revision + 1,
             state="pending",

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, update
 
 from groundwire.jobs.store.engine import Store
+from groundwire.jobs.store.outbox import FORGOTTEN
 from groundwire.jobs.store.schema import deliveries, judge_cache, outbox, reservations, rows, spend
 from groundwire.scorer import Claim, Row
 
@@ -79,12 +80,12 @@ def _prune_page(tx: Connection, which: ColumnElement[bool], *, forget_user: bool
 
 def _forget_beside(tx: Connection, row_ids: Sequence[str], trace_ids: Sequence[str]) -> None:
     tx.execute(delete(judge_cache).where(judge_cache.c.trace_id.in_(trace_ids)))
-    tx.execute(update(outbox).where(outbox.c.row_id.in_(row_ids)).values(comment=None))
+    tx.execute(update(outbox).where(outbox.c.row_id.in_(row_ids)).values(FORGOTTEN))
 
 
 def _prune_others(tx: Connection, moment: datetime) -> None:
     tx.execute(delete(judge_cache).where(judge_cache.c.created_at < moment))
     tx.execute(delete(deliveries).where(deliveries.c.received_at < moment))
-    tx.execute(update(outbox).where(outbox.c.queued_at < moment, outbox.c.state == "dead").values(comment=None))
+    tx.execute(update(outbox).where(outbox.c.queued_at < moment, outbox.c.state == "dead").values(FORGOTTEN))
     tx.execute(delete(reservations).where(reservations.c.expired, reservations.c.expires_at < moment))
     tx.execute(delete(spend).where(spend.c.per == "trace", spend.c.updated_at < moment, spend.c.reserved == 0))

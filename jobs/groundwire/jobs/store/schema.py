@@ -1,9 +1,9 @@
 """The tables of the state, in SQLAlchemy Core: one schema for SQLite and PostgreSQL.
 
 Money is integer micro-dollars. Times are UTC. Keys made of what platforms and users wrote are digests (`identity`), so
-that no length or character of an id can break an index. Text from traces stands in `rows.body`, `outbox.comment`,
-`outbox.payload` (until it is delivered), `deliveries.body` (until it is read) and `judge_cache.value`, and nowhere
-else.
+that no length or character of an id can break an index. Text from traces stands in `rows.body`, in `outbox.comment` and
+`outbox.details` (until they are delivered), in `deliveries.body` (until it is read) and in `judge_cache.value`, and
+nowhere else.
 """
 
 import hashlib
@@ -279,7 +279,8 @@ outbox = Table(
     Column("action", Text, nullable=False, doc="put, or delete to take the score off the platform."),
     Column("payload", Json, nullable=False, doc="What the connector needs to write or delete it, without the comment."),
     Column("comment", Foreign, doc="The score's comment, which quotes the trace; NULL once delivered."),
-    Column("digest", Text, nullable=False, doc="Of payload and comment: the same again is not sent again."),
+    Column("details", Json, doc="Metadata that quotes the trace; NULL once delivered."),
+    Column("digest", Text, nullable=False, doc="Of all that is written: the same again is not sent again."),
     Column("revision", Integer, nullable=False, doc="Counts changes: a delivery of an older one leaves it pending."),
     Column("state", Text, nullable=False, doc="pending, sent or dead."),
     Column("tried", Boolean, nullable=False, doc="True once any delivery was begun: it may be on the platform."),
