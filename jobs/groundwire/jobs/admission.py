@@ -75,11 +75,9 @@ class Evaluator:
             return found
         return tuple(one for one in found if one.target is not None and matches_span(one.target, target))
 
-    def arrival_hash(self, trace: Trace, partition: Partition) -> str:
-        """What arrives again as long as nothing changed: the partition's own hash; of a session, its last trace's."""
-        if partition.partition_type == "session":
-            partition = session_of([trace], self.spec)
-        return self.metric.content_hash(partition)
+    def arrival_hash(self, trace: Trace) -> str:
+        """What arrives again of a session as long as nothing changed: the hash of its last trace alone."""
+        return self.metric.content_hash(session_of([trace], self.spec))
 
     def room_again(self, now: datetime) -> datetime:
         """When the shortest of its windows rolls, for `on_cap = "wait"`."""

@@ -33,7 +33,19 @@ from groundwire.jobs.fetching import fetch_traces, partition_in
 from groundwire.jobs.outcome import backoff, facts_of, scores_of
 from groundwire.jobs.store import Store, counts, cursors, gaps, outcomes, rows, work
 from groundwire.jobs.store.work import Item
-from groundwire.scorer import Account, GiveUp, Ledger, Partition, Reservation, RetryLater, Row, SkipThis, Usage
+from groundwire.scorer import (
+    Account,
+    Broken,
+    GiveUp,
+    Ledger,
+    Material,
+    Partition,
+    Reservation,
+    RetryLater,
+    Row,
+    SkipThis,
+    Usage,
+)
 
 __all__ = ["STEPS", "At", "Line", "Progress", "Step", "Watched", "unwatched"]
 
@@ -456,8 +468,9 @@ class Line:
         self, item: Item, evaluator: Evaluator, traces: Sequence[Trace], partition: Partition
     ) -> _Finished:
         trace = traces[-1]
-        content_hash = evaluator.metric.content_hash(partition)
-        arrival_hash = evaluator.arrival_hash(trace, partition)
+        found = evaluator.metric.material(partition)
+        content_hash = evaluator.metric.content_hash(partition, found=found)
+        arrival_hash = evaluator.arrival_hash(trace) if item.partition_type == "session" else content_hash
         before = await self.store.read(rows.history, item.work_id) if item.revision > 1 else []
         same = next(
             (
@@ -472,7 +485,7 @@ class Line:
                 return self._ended(item, None, content_hash=arrival_hash)
             return self._restored(item, evaluator, trace, partition, same, arrival_hash)
         self.at("judge")
-        row = await self._row(item, evaluator, trace, partition)
+        row = await self._row(item, evaluator, trace, partition, found)
         self.at("weigh")
         if row.status == "error" and row.reason != "target_error" and item.attempts < evaluator.spec.max_attempts:
             return self._later(item, evaluator, reason=row.reason or "error", after=0.0)
@@ -497,7 +510,9 @@ class Line:
             ),
         )
 
-    async def _row(self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition) -> Row:
+    async def _row(
+        self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition, found: Material | Broken
+    ) -> Row:
         if evaluator.refuses(trace):
             return evaluator.metric.refused(
                 partition, "skipped", "loop", "An evaluator's own trace is never scored.", evaluator=item.evaluator
@@ -513,7 +528,7 @@ class Line:
         account = Account(
             evaluator=item.evaluator, run_id=item.run_id or self.run_id, trace_id=item.trace_id, live=item.live
         )
-        return await evaluator.metric.score(partition, account=account)
+        return await evaluator.metric.score(partition, account=account, found=found)
 
     def _restored(
         self,

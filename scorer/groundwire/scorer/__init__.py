@@ -58,6 +58,7 @@ from groundwire.scorer.metrics.registry import (
     load_metric_manifest,
     metric_kind,
 )
+from groundwire.scorer.metrics.shape import Broken
 from groundwire.scorer.metrics.span_finding import Spans, find_spans, require_spans
 from groundwire.scorer.metrics.spans import SpansMetric, get_spans_metric
 from groundwire.scorer.naming import KindRule, RootRule, SpanRule, rekind
@@ -154,6 +155,7 @@ __all__ = [
     "BlobPart",
     "Block",
     "BootstrapEstimate",
+    "Broken",
     "Cache",
     "Capability",
     "Case",

@@ -26,6 +26,11 @@ __all__ = ["Clock", "Material", "Method", "Metric", "Outcome", "Tally", "failed"
 
 Clock = Callable[[], datetime]
 
+UNREAD = frozenset({"body_too_large", "payload_missing"})
+"""What connectors say of a span whose input and output they could not read."""
+TOLD = UNREAD | {"missing_parents"}
+"""What connectors say of a trace that its row says too."""
+
 
 def now_utc() -> datetime:
     """The present moment."""
@@ -96,6 +101,20 @@ def unanswered(partition: Partition) -> str:
     """Why a partition has no answer: its model or agent failed, or it gave none."""
     errored = any(span.status == "error" for span in partition.spans if span.kind in ("LLM", "AGENT", "CHAIN"))
     return "target_error" if errored else "no_answer"
+
+
+def _unread(partition: Partition) -> tuple[str, ...]:
+    """Names of the spans that a judgement rests on and whose content the platform could not send."""
+    return tuple(
+        (span.tool_name or span.name)[:80]
+        for span in partition.spans
+        if (span.kind in ("TOOL", "LLM") or span.parent_id is None) and UNREAD.intersection(_flags(span.attributes))
+    )
+
+
+def _flags(attributes: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    found = attributes.get("groundwire.flags")
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 class Method(Protocol):
@@ -210,12 +229,14 @@ class Metric:
     def outlook(self, partition: Partition) -> Estimate:
         """What judging a partition would take; nothing where it would get its row without a call. Asks no judge."""
         found = self.material(partition)
-        if isinstance(found, Broken) or self._method.unscorable(partition, found) is not None:
+        if isinstance(found, Broken) or _unread(partition) or self._method.unscorable(partition, found) is not None:
             return Estimate()
         return self._method.outlook(partition, found, self.judge)
 
-    async def score(self, partition: Partition, *, account: Account | None = None) -> Row:
-        """The row of one partition.
+    async def score(
+        self, partition: Partition, *, account: Account | None = None, found: Material | Broken | None = None
+    ) -> Row:
+        """The row of one partition; `found` is its `material`, where that has been read already.
 
         Raises `ConfigError` for a level that the metric or its judge can't do, `GiveUp` where the judge is lost for
         every partition (a wrong key, a model that is gone), and `RetryLater` where the ledger's state is away.
@@ -224,11 +245,18 @@ class Metric:
         self.require(partition.partition_type)
         account = account or Account(trace_id=partition.trace_id)
         async with self._partitions:
-            found = self.material(partition)
+            found = found or self.material(partition)
+            tally = Tally(flags=set(TOLD.intersection(_flags(partition.attributes))))
+            if missing := _unread(partition):  # before its shape: what isn't read may be what the shape lacks
+                why = (
+                    f"The platform could not send what {', '.join(missing[:5])} held; without it nothing can be judged."
+                )
+                outcome = Outcome(status="unknown", reason="incomplete", explanation=why)
+                coverage = Coverage() if isinstance(found, Broken) else found.view.coverage
+                return self._row(partition, found, outcome, coverage, tally, evaluator=account.evaluator)
             if isinstance(found, Broken):
                 outcome = Outcome(status="invalid", reason=found.rule, explanation=found.remedy)
-                return self._row(partition, outcome, Coverage(), Tally(), evaluator=account.evaluator)
-            tally = Tally()
+                return self._row(partition, found, outcome, Coverage(), tally, evaluator=account.evaluator)
             judge = self.judge.bound(account)
             try:
                 async with asyncio.timeout(self.manifest.execution.timeout_seconds):
@@ -240,7 +268,7 @@ class Metric:
             except Exception as error:  # noqa: BLE001 - one bad partition never stops a run: its row says what broke
                 outcome = Outcome(status="error", reason="internal_error", explanation=type(error).__name__)
                 coverage = found.view.coverage
-            return self._row(partition, outcome, coverage, tally, evaluator=account.evaluator)
+            return self._row(partition, found, outcome, coverage, tally, evaluator=account.evaluator)
 
     async def _judged(
         self, partition: Partition, material: Material, judge: Judge, tally: Tally
@@ -257,7 +285,7 @@ class Metric:
         found = self.material(partition)
         outcome = Outcome(status=status, reason=reason, explanation=explanation)
         coverage = Coverage() if isinstance(found, Broken) else found.view.coverage
-        return self._row(partition, outcome, coverage, Tally(), evaluator=evaluator)
+        return self._row(partition, found, outcome, coverage, Tally(), evaluator=evaluator)
 
     def rejected(
         self, partition_type: PartitionType, partition_id: str, trace_id: str, *, reason: str, explanation: str
@@ -267,17 +295,29 @@ class Metric:
             partition_type=partition_type, partition_id=partition_id, trace_id=trace_id, spans=()
         )
         outcome = Outcome(status="invalid", reason=reason, explanation=explanation)
-        return self._row(partition, outcome, Coverage(), Tally(), evaluator="")
+        return self._row(partition, self.material(partition), outcome, Coverage(), Tally(), evaluator="")
 
-    def content_hash(self, partition: Partition) -> str:
-        """The identity of what is judged (DESIGN §5); of a partition of an invalid shape, of that shape."""
-        found = self.material(partition)
+    def content_hash(self, partition: Partition, *, found: Material | Broken | None = None) -> str:
+        """The identity of what is judged (DESIGN §5); of a partition of an invalid shape, of that shape.
+
+        `found` is the partition's `material`, where that has been read already.
+        """
+        found = found or self.material(partition)
         if isinstance(found, Material):
             return found.content_hash
         spans = sorted((span.span_id, span.parent_id or "", span.kind) for span in partition.spans)
         return hashlib.sha256(json.dumps([found.rule, spans]).encode()).hexdigest()
 
-    def _row(self, partition: Partition, outcome: Outcome, coverage: Coverage, tally: Tally, *, evaluator: str) -> Row:
+    def _row(
+        self,
+        partition: Partition,
+        found: Material | Broken,
+        outcome: Outcome,
+        coverage: Coverage,
+        tally: Tally,
+        *,
+        evaluator: str,
+    ) -> Row:
         fingerprint = self.fingerprint
         identity = [
             evaluator,
@@ -286,7 +326,7 @@ class Metric:
             fingerprint,
             partition.partition_type,
             partition.partition_id,
-            self.content_hash(partition),
+            self.content_hash(partition, found=found),
             # an error is not an answer: what a retry finds is a row of its own
             outcome.reason if outcome.status in ("error", "skipped") else "",
         ]
