@@ -9,7 +9,7 @@ from typing import Any
 TOKEN = re.compile(r'\s*(?:([a-z_]+)|("(?:[^"\\]|\\.)*")|(-?\d+(?:\.\d+)?)|([(),\[\]]))')
 FIELDS = {
     "id", "name", "run_type", "status", "start_time", "end_time", "error", "tags", "is_root", "thread_id",
-    "metadata_key", "metadata_value", "total_tokens",
+    "metadata_key", "metadata_value", "total_tokens", "latency",
 }  # fmt: skip
 Row = Mapping[str, Any]
 
@@ -110,6 +110,9 @@ def _holds(word: str, name: str, row: Row, wanted: Any) -> bool:
     held: Any = (row.get("parent_run_id") is None) if name == "is_root" else row.get(name)
     if name == "thread_id":
         held = next((metadata[key] for key in ("thread_id", "session_id", "conversation_id") if key in metadata), None)
+    if name == "latency":
+        held = (_moment(row["end_time"]) - _moment(row["start_time"])).total_seconds() if row.get("end_time") else None
+        wanted = float(wanted.removesuffix("s"))
     match word:
         case "eq" | "neq":
             return bool((held == wanted) == (word == "eq"))

@@ -7,10 +7,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from groundwire.connectors.base import Hook, Sink, Source
+from groundwire.connectors.base import Annotations, Hook, Sink, Source
 from groundwire.scorer import ConfigError
 
-__all__ = ["WHERE_FIELDS", "Connector", "SourceSettings", "nearest"]
+__all__ = ["WHERE_FIELDS", "Attachment", "Connector", "Instructions", "SourceSettings", "nearest"]
 
 WHERE_FIELDS = (
     "environment",
@@ -35,6 +35,35 @@ class SourceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Attachment:
+    """How a platform is to call an evaluator."""
+
+    evaluator: str
+    path: str
+    """The evaluator's name as a part of a URL."""
+    kind: Literal["webhook", "decision"]
+    url: str
+    """The service's address as the platform reaches it, without a slash at its end."""
+    secret: str
+    """What the platform sends as `Authorization: Bearer …`, or a word that stands for it."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """The evaluator's `where`, the fields that are set."""
+    sample: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instructions:
+    """What to do on a platform, twice: by hand, and as one request to its API."""
+
+    steps: tuple[str, ...]
+    request: str
+    """Method and path."""
+    body: Mapping[str, Any]
+    """JSON."""
+    notes: tuple[str, ...] = ()
+
+
 SettingsT = TypeVar("SettingsT", bound=SourceSettings)
 
 
@@ -54,6 +83,10 @@ class Connector(Generic[SettingsT]):
     """Where a source that was never read begins: with what ends from now on, or with all that is there."""
     hook: Callable[[SettingsT], Hook] | None = None
     """None where the platform calls nobody."""
+    attach: Callable[[SettingsT, Attachment], Instructions] | None = None
+    """How the platform is told to call us; None where it can't be."""
+    annotations: Callable[[SettingsT], Annotations] | None = None
+    """None where people's labels can't be read from the platform."""
     where_fields: Mapping[str, str]
     """Of `WHERE_FIELDS`, those the platform has: what each stands for there, in a few words."""
     instead: Mapping[str, str] = field(default_factory=dict)
@@ -102,6 +135,13 @@ class Connector(Generic[SettingsT]):
         if self.hook is None:
             raise ConfigError(f'the platform "{self.name}" calls no webhook; its traces come by `groundwire run`')
         return self.hook(checked)
+
+    def build_annotations(self, settings: Mapping[str, Any], *, at: str = "") -> Annotations:
+        """What people said, as these settings describe it. Raises `ConfigError`, also where it can't be read there."""
+        checked = self.read_settings(settings, at=at)
+        if self.annotations is None:
+            raise ConfigError(f'the platform "{self.name}" gives no labels of people; write them to a file')
+        return self.annotations(checked)
 
     def check_where(self, fields: Iterable[str], *, at: str = "where") -> None:
         """See that the platform has every one of these `where` fields.

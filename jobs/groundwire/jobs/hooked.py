@@ -71,6 +71,12 @@ class Hooked:
         """See `Source.fetch`."""
         return await self.source.fetch(origin)
 
+    async def fetch_session(self, session_id: str) -> Sequence[Trace]:
+        """See `Sessions.fetch_session`. Raises `SkipThis` where the source knows no sessions."""
+        if not isinstance(self.source, Sessions):
+            raise SkipThis("the source can't read a session by its id")
+        return await self.source.fetch_session(session_id)
+
     async def check(self) -> Sequence[Finding]:
         """See `Source.check`."""
         return await self.source.check()
@@ -116,15 +122,11 @@ class Hooked:
         return Page(traces=tuple(traces), cursor={}, problems=tuple(problems), seen=len(origins))
 
     async def _read(self, origin: Origin) -> Sequence[Trace] | RetryLater | SkipThis:
+        session = origin.hints.get("session")
         try:
-            session = origin.hints.get("session")
-            if not isinstance(session, str):
-                return [await self.source.fetch(origin)]
-            if isinstance(self.source, Sessions):
-                return await self.source.fetch_session(session)
+            return await self.fetch_session(session) if isinstance(session, str) else [await self.source.fetch(origin)]
         except (RetryLater, SkipThis) as error:
             return error
-        return SkipThis("the source can't read a thread by its id")
 
     def _keep(self, tx: Connection, left: Mapping[str, Sequence[Origin]], later: Mapping[str, float]) -> None:
         now = self.clock()

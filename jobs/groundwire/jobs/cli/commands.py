@@ -204,6 +204,24 @@ def serve(config: Config = None) -> None:
     raise typer.Exit(run_serve(config))
 
 
+def attach(
+    platform: Annotated[str, typer.Argument(help="langsmith.")],
+    name: Name,
+    url: Annotated[
+        str | None, typer.Option("--url", help="The service's address as the platform reaches it: https://….")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--as", help="webhook or decision; the evaluator's own attach by default.")
+    ] = None,
+    body: Annotated[bool, typer.Option("--body", help="Print the request's body alone.")] = False,
+    config: Config = None,
+) -> None:
+    """Print the rule to create on a platform so that it calls an evaluator."""
+    from groundwire.jobs.cli.attach import run_attach
+
+    run_attach(platform, name, url=url, kind=kind, body_only=body, config=config)
+
+
 def plan(
     name: Name,
     start: From = None,
@@ -366,7 +384,7 @@ def register(app: typer.Typer) -> None:
     """Hang the commands into the application, in the order that the help shows them."""
     app.callback()(root)
     commands: list[Any] = [
-        demo, score, explain, manifest, init, doctor, run, serve, plan, backfill,
+        demo, score, explain, manifest, init, doctor, run, serve, attach, plan, backfill,
         rows, runs, spend, gaps, retry, retract, prune,
     ]  # fmt: skip
     for command in commands:
