@@ -1,14 +1,27 @@
 """What all formats share: times, a span's input and output, and spans joined into a trace."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from groundwire.connectors.messages import decoded, find_messages, read_messages, without_media
+from groundwire.connectors.trace import Trace
 from groundwire.scorer import Message, Role, Span, SpanKind, ToolCallResponsePart
 
-__all__ = ["EPOCH", "SpanIO", "at_millisecond", "moment", "newest", "nonempty", "prompt_named", "read_io", "tree_flags"]
+__all__ = [
+    "EPOCH",
+    "SpanIO",
+    "at_millisecond",
+    "moment",
+    "newest",
+    "nonempty",
+    "prompt_named",
+    "read_io",
+    "tree_flags",
+    "unread",
+]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_799.0
@@ -118,3 +131,23 @@ def tree_flags(spans: Sequence[Span]) -> tuple[str, ...]:
     if spans and all(span.end_time is None for span in spans):
         flags.append("no_end_times")
     return tuple(flags)
+
+
+def unread(trace: Trace, flag: str, span_ids: Collection[str]) -> Trace:
+    """The trace with that flag, and with it each of these spans: the platform could not send what they hold."""
+    if not span_ids:
+        return trace
+    spans = tuple(
+        span.model_copy(
+            update={
+                "attributes": {
+                    **span.attributes,
+                    "groundwire.flags": [*(span.attributes.get("groundwire.flags") or ()), flag],
+                }
+            }
+        )
+        if span.span_id in span_ids
+        else span
+        for span in trace.spans
+    )
+    return replace(trace, spans=spans, flags=(*trace.flags, flag))

@@ -1,6 +1,7 @@
 """Langfuse as a connector, as `platform = "langfuse"` names it."""
 
 from groundwire.connectors.connector import Connector
+from groundwire.connectors.langfuse.annotations import LangfuseAnnotations
 from groundwire.connectors.langfuse.read import LangfuseSource
 from groundwire.connectors.langfuse.settings import LangfuseSettings
 from groundwire.connectors.langfuse.write import LangfuseSink
@@ -12,6 +13,7 @@ langfuse = Connector(
     settings=LangfuseSettings,
     source=LangfuseSource,
     sink=LangfuseSink,
+    annotations=LangfuseAnnotations,
     where_fields={
         "environment": "the environment of the root observation",
         "has_error": "whether any observation has the level ERROR",

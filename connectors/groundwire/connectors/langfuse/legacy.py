@@ -14,8 +14,8 @@ from groundwire.connectors.given import Given
 from groundwire.connectors.http import Answer
 from groundwire.connectors.langfuse.generation import Server, is_missing_route
 from groundwire.connectors.langfuse.groups import by_trace
-from groundwire.connectors.langfuse.mapping import trace_of
-from groundwire.connectors.langfuse.rows import Row, stamp
+from groundwire.connectors.langfuse.mapping import problems_of, trace_of
+from groundwire.connectors.langfuse.rows import TOO_LARGE, Row, stamp
 from groundwire.connectors.langfuse.wire import Wire, iso
 from groundwire.connectors.trace import Trace
 from groundwire.scorer import RetryLater
@@ -23,6 +23,8 @@ from groundwire.scorer import RetryLater
 __all__ = ["LegacyTraces"]
 
 _PAGE = 100
+_TOO_MUCH = frozenset({413, 422})
+"""An answer would be larger than the server sends."""
 
 
 class LegacyTraces:
@@ -48,33 +50,13 @@ class LegacyTraces:
 
         One whose root hasn't ended is passed over, to be looked at again, unless it started before `open_until`.
         """
-        direction = "desc" if newest_first else "asc"
-        listed: dict[str, Row] = {}
-        number, pages = 1, 1
-        while number <= pages:
-            answer = await self._get(
-                "/traces",
-                {
-                    "page": number,
-                    "limit": _PAGE,
-                    "fields": "core,io",
-                    "fromTimestamp": iso(start),
-                    "toTimestamp": iso(end),
-                    "orderBy": f"timestamp.{direction}",
-                },
-            )
-            body = answer.body if isinstance(answer.body, Mapping) else {}
-            for item in body.get("data") or []:
-                if isinstance(item, Mapping) and (key := nonempty(item.get("id"))) and moment(item.get("timestamp")):
-                    listed[key] = item
-            meta = body.get("meta")
-            pages = int(meta.get("totalPages") or 1) if isinstance(meta, Mapping) else 1
-            number += 1
+        listed = await self._listed(start, end, newest_first=newest_first)
         fresh = [(key, item) for key, item in listed.items() if not progress.knows(key, stamp(item))]
         for at in range(0, len(fresh), page):
             some = fresh[at : at + page]
             asked = [key for key, item in some if self._wants(item, wanted)]
-            read = dict(zip(asked, await asyncio.gather(*(self.rows(key) for key in asked)), strict=True))
+            bodies = await asyncio.gather(*(self.rows(key, at=moment(listed[key].get("timestamp"))) for key in asked))
+            read = dict(zip(asked, bodies, strict=True))
             given = []
             for key, item in some:
                 began = moment(item.get("timestamp"))
@@ -87,13 +69,50 @@ class LegacyTraces:
                         at=began,
                         mark=Mark(trace_id=key, at=began, version=stamp(item)),
                         trace=trace_of(rows, origin=self._project) if rows else None,
+                        problems=problems_of(rows or ()),
                     )
                 )
             yield given
 
-    async def rows(self, trace_id: str) -> list[Row]:
-        """The observations of a trace as rows, with the trace's own fields; none where it isn't there."""
-        answer = await self._get(f"/traces/{quote(trace_id, safe='')}", None)
+    async def _listed(self, start: datetime, end: datetime, *, newest_first: bool) -> dict[str, Row]:
+        """The traces that started in `[start, end)` by id; where a page is too large to be sent, without their text."""
+        listed: dict[str, Row] = {}
+        number, pages, fields = 1, 1, "core,io"
+        while number <= pages:
+            answer = await self._get(
+                "/traces",
+                {
+                    "page": number,
+                    "limit": _PAGE,
+                    "fields": fields,
+                    "fromTimestamp": iso(start),
+                    "toTimestamp": iso(end),
+                    "orderBy": f"timestamp.{'desc' if newest_first else 'asc'}",
+                },
+                accept=frozenset() if fields == "core" else _TOO_MUCH,
+            )
+            if answer.status in _TOO_MUCH:
+                fields = "core"
+                continue
+            body = answer.body if isinstance(answer.body, Mapping) else {}
+            for item in body.get("data") or []:
+                if isinstance(item, Mapping) and (key := nonempty(item.get("id"))) and moment(item.get("timestamp")):
+                    listed[key] = item
+            meta = body.get("meta")
+            pages = int(meta.get("totalPages") or 1) if isinstance(meta, Mapping) else 1
+            number, fields = number + 1, "core,io"
+        return listed
+
+    async def rows(self, trace_id: str, *, at: datetime | None = None) -> list[Row]:
+        """The observations of a trace as rows, with the trace's own fields; none where it isn't there.
+
+        One that is too large to be sent is a single row that says so, at the time given.
+        """
+        answer = await self._get(f"/traces/{quote(trace_id, safe='')}", None, accept=_TOO_MUCH)
+        if answer.status in _TOO_MUCH:
+            time = iso(at or self._wire.now())
+            whole = {"id": trace_id, "traceId": trace_id, "type": "SPAN", "name": "the whole trace", TOO_LARGE: True}
+            return [{**whole, "startTime": time, "endTime": time, "parentObservationId": None}]
         return (
             []
             if answer.status == 404 or not isinstance(answer.body, Mapping)
@@ -111,8 +130,11 @@ class LegacyTraces:
             return True
         return wanted(_head(item, self._project))
 
-    async def _get(self, path: str, params: Mapping[str, str | int] | None) -> Answer:
-        answer = await self._wire.get(path, params, what="its traces", bucket="legacy", accept=frozenset({404, 410}))
+    async def _get(
+        self, path: str, params: Mapping[str, str | int] | None, *, accept: frozenset[int] = frozenset()
+    ) -> Answer:
+        accepted = accept | {404, 410}
+        answer = await self._wire.get(path, params, what="its traces", bucket="legacy", accept=accepted)
         if is_missing_route(answer):
             self._server.forget()
             raise RetryLater("Langfuse no longer offers its older endpoints; asking it again what it offers", after=1)

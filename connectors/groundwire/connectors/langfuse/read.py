@@ -69,7 +69,9 @@ class LangfuseSource:
         project = (await self._wire.project()).project_id
         now = self._wire.now()
         if (await self._server.generation()).reads == "legacy":
-            rows = await LegacyTraces(self._wire, self._server, project=project).rows(origin.trace_id)
+            rows = await LegacyTraces(self._wire, self._server, project=project).rows(
+                origin.trace_id, at=origin.start_time
+            )
         else:
             start = origin.start_time
             around = None if start is None else (start - _HOUR, max(now, origin.end_time or start) + _HOUR)
