@@ -462,3 +462,24 @@ def test_segments_joined_are_the_text_and_cover_what_was_marked(text, places):
         closed = [number for number, segment in enumerate(segments) if index in segment.closes]
         under = [number for number, segment in enumerate(segments) if index in segment.marks]
         assert under == (list(range(opened[0], closed[0] + 1)) if opened else [])
+
+
+def test_unsupported_spans_are_called_what_they_are(tmp_path: Path) -> None:
+    answer = "It can go back within 90 days."
+    span = claim(
+        answer,
+        "90 days",
+        label="hallucinated",
+        type="contradiction",
+        subtype="unit",
+        reason="30 days",
+        probability=0.97,
+    )
+    made = entry(answer, span, metric="unsupported_spans", label="matched", score=1.0, direction="lower_is_better")
+    path = tmp_path / "spans.html"
+    write_html([made], path, title="Spans")
+    page = path.read_text(encoding="utf-8")
+    assert "contradiction · unit" in page
+    assert "probability that it is unsupported 0.97" in page
+    assert 'aria-label="Unsupported spans"' in page
+    assert "</span> unsupported</span>" in page

@@ -103,13 +103,13 @@ def opened(browser, address):
     """Opens the report; afterwards nothing may have gone wrong in it, and nothing may have been asked of a network."""
     pages, troubles = [], []
 
-    def open_page(**options: Any):
+    def open_page(at: str = address, **options: Any):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         page = context.new_page()
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.on("request", lambda sent: troubles.append(sent.url) if not sent.url.startswith("file:") else None)
-        page.goto(address)
+        page.goto(at)
         pages.append(page)
         return page
 
@@ -117,6 +117,41 @@ def opened(browser, address):
     for page in pages:
         page.context.close()
     assert troubles == []
+
+
+SAID = (
+    "Electronics go back within 90 days.\n\n| item | fee |\n|---|---|\n| tv | €7 |\n\n"
+    "الإرجاع مجاني e\u0301! <script>window.broken = 3</script>"
+)
+
+
+@pytest.fixture(scope="module")
+def spans_address(tmp_path_factory):
+    """A report of unsupported spans: in prose, in a table, right to left with an accent, and around a script."""
+    policy = Block(name="E1", kind="tool", tool_name="get_policy", text='{"returns": "within 30 days"}')
+
+    def span(text: str, **fields: Any) -> Claim:
+        start = SAID.index(text)
+        return Claim(text=text, start=start, end=start + len(text), label="hallucinated", **fields)
+
+    spans = (
+        span(
+            "90 days",
+            type="contradiction",
+            subtype="unit",
+            reason="The policy says 30 days.",
+            evidence=Citation(block="E1", quote="30 days", verified=True),
+            probability=0.97,
+        ),
+        span("€7", type="unsupported_addition", reason="No fee is known.", probability=0.8),
+        span("الإرجاع مجاني e\u0301", type="unsupported_addition", reason="لا ذكر لذلك", probability=0.7),
+        span("<script>window.broken = 3</script>", type="fabricated_reference", reason=HOSTILE, probability=0.6),
+    )
+    view = fit((policy,), Limits())
+    matched = row(1, metric="unsupported_spans", claims=spans, score=1.0, label="matched", direction="lower_is_better")
+    path = tmp_path_factory.mktemp("spans") / "report.html"
+    write_html([ReportEntry(row=matched, question="Q?", answer=SAID, blocks=view.shown)], path, title="Spans")
+    return path.as_uri()
 
 
 def background(page) -> tuple[int, ...]:
@@ -274,3 +309,53 @@ def test_nothing_runs_over_the_side(opened, width):
     page = opened(viewport={"width": width, "height": 800})
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_spans_are_marked_in_place_in_any_script_and_in_tables(opened, spans_address):
+    page = opened(spans_address)
+    answer = page.locator("#t1 .answer")
+    assert answer.inner_text().split() == SAID.split()
+    marks = [mark.inner_text() for mark in page.locator("#t1 a.claim").all()]
+    assert marks == ["90 days", "€7", "الإرجاع مجاني e\u0301", "<script>window.broken = 3</script>"]
+    assert page.evaluate("window.broken") is None
+    assert page.locator("#t1 .claims").get_attribute("aria-label") == "Unsupported spans"
+
+
+def test_hovering_a_span_shows_its_reason_and_evidence(opened, spans_address):
+    page = opened(spans_address)
+    page.locator("#t1 a.claim").first.hover()
+    shown = page.locator("#peek").inner_text()
+    assert "unsupported" in shown
+    assert "Contradiction · unit" in shown or "contradiction · unit" in shown
+    assert "The policy says 30 days." in shown
+    assert "30 days" in shown
+    assert "0.97" in shown
+    page.mouse.move(2, 2)
+    page.locator("#peek").wait_for(state="hidden", timeout=5_000)
+
+
+def test_every_span_is_reached_by_keyboard_and_leads_to_its_evidence(opened, spans_address):
+    page = opened(spans_address)
+    page.locator("#traces").focus()
+    reached = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        reached.append(page.locator(":focus").inner_text())
+        assert page.locator("#peek").is_visible()
+    assert reached[0] == "90 days"
+    assert reached[3] == "<script>window.broken = 3</script>"
+    assert HOSTILE in page.locator("#peek").inner_text()
+    page.locator("#t1 a.claim").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("#t1c1[open]").wait_for(timeout=5_000)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator("mark:focus").wait_for(timeout=5_000)
+    assert page.locator(":focus").inner_text() == "30 days"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_spans_have_the_contrast_that_wcag_asks_for(opened, spans_address, scheme):
+    page = opened(spans_address, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    assert page.evaluate(CONTRAST) == []

@@ -71,6 +71,8 @@ class ClaimView:
     glyph: str
     word: str
     """The label in words."""
+    kind: str
+    """What is wrong with it, in words: its type, and what kind of thing is wrong where that is known."""
     claim: Claim
     anchor: str | None
     """Id of the claim's first segment in the answer; None where the claim isn't marked there."""
@@ -137,6 +139,11 @@ class EntryView:
         return " ".join(f"{self.claims[index].glyph}{self.claims[index].number}" for index in segment.closes)
 
     @property
+    def listed(self) -> str:
+        """What stands in the list beside the answer."""
+        return "Unsupported spans" if self.row.metric == "unsupported_spans" else "Claims"
+
+    @property
     def filters(self) -> str:
         """The words that the report's filters look for."""
         has = {view.state for view in self.claims} & {"hallucinated", "undecided"}
@@ -164,7 +171,8 @@ def view_entry(entry: ReportEntry, number: int) -> EntryView:
             number=index + 1,
             state=state_of(claim),
             glyph=_GLYPHS[state_of(claim)],
-            word=_word(claim),
+            word=_word(claim, entry.row),
+            kind=_kind(claim),
             claim=claim,
             anchor=anchors.get(index),
             source="",
@@ -200,7 +208,14 @@ def _place(claim: Claim, answer: str) -> tuple[int, int] | None:
     return (claim.start, claim.end) if answer[claim.start : claim.end] == claim.text else None
 
 
-def _word(claim: Claim) -> str:
+def _kind(claim: Claim) -> str:
+    parts = [part for part in (claim.type, claim.subtype) if part]
+    return " · ".join(parts).replace("_", " ")
+
+
+def _word(claim: Claim, row: Row) -> str:
+    if row.metric == "unsupported_spans" and claim.label == "hallucinated":
+        return "unsupported"
     if claim.label is None and claim.reason == "not_labelled":
         return "not labelled"
     return state_of(claim).replace("_", " ")
