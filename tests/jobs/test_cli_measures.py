@@ -137,6 +137,7 @@ class Terminal:
 
     def __init__(self, *arguments: str) -> None:
         self.shown = ""
+        self._at = 0
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # the child
             environment = {**os.environ, "COLUMNS": "160", "LINES": "50", "TERM": "dumb"}
@@ -144,17 +145,16 @@ class Terminal:
             os.execve(sys.executable, command, environment)  # noqa: S606 - groundwire itself
 
     def until(self, words: str, *, seconds: float = 30) -> None:
-        """Read on until the words stand there."""
+        """Read on until the words stand there, after what was waited for before."""
         end = time.monotonic() + seconds
-        seen = len(self.shown)
-        while words not in self.shown[seen:]:
+        while (found := self.shown.find(words, self._at)) < 0:
             assert time.monotonic() < end, self.shown
             if select.select([self._fd], [], [], 0.2)[0]:
                 try:
                     self.shown += os.read(self._fd, 65_536).decode(errors="replace")
-                except OSError:
-                    assert words in self.shown[seen:], self.shown
-                    return
+                except OSError:  # it has ended
+                    assert words in self.shown[self._at :], self.shown
+        self._at = found + len(words)
 
     def press(self, key: str) -> None:
         """Press a key as soon as one is waited for; what comes earlier is thrown away."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from groundwire.connectors import Connector, Hook, Sessions, Sink, Source, load_connector
+from groundwire.connectors import Annotations, Connector, Hook, Sessions, Sink, Source, load_connector
 from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.cache import StoredCache
 from groundwire.jobs.delivery import Mail
@@ -101,6 +101,10 @@ class Service:
     def hook(self, name: str) -> Hook:
         """What reads the webhooks of a source's platform. Raises `ConfigError`, also where it sends none."""
         return self.connector(name).build_hook(settings_of(self.settings, name), at=f"sources.{name}")
+
+    def annotations(self, name: str) -> Annotations:
+        """What people said on a source's platform; whoever asks closes it. Raises `ConfigError`."""
+        return self.connector(name).build_annotations(settings_of(self.settings, name), at=f"sources.{name}")
 
     def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
         """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""

@@ -1,8 +1,10 @@
 """LangSmith as a connector, as `platform = "langsmith"` names it."""
 
 from groundwire.connectors.connector import Connector
+from groundwire.connectors.langsmith.annotations import LangsmithAnnotations
 from groundwire.connectors.langsmith.hook import LangsmithHook
 from groundwire.connectors.langsmith.read import LangsmithSource
+from groundwire.connectors.langsmith.rules import instructions_for
 from groundwire.connectors.langsmith.settings import LangsmithSettings
 from groundwire.connectors.langsmith.write import LangsmithSink
 
@@ -13,7 +15,9 @@ langsmith = Connector(
     settings=LangsmithSettings,
     source=LangsmithSource,
     sink=LangsmithSink,
+    annotations=LangsmithAnnotations,
     hook=LangsmithHook,
+    attach=instructions_for,
     where_fields={
         "has_error": "whether any run failed",
         "max_duration": "from the first start to the last end",

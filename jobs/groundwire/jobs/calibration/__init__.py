@@ -1,6 +1,7 @@
 """Calibration: the judge held against what people said, and probed for what agreement hides."""
 
 from groundwire.jobs.calibration.agreement import FEWEST, Agreement, Calibration, Difference, calibrate, judge_of
+from groundwire.jobs.calibration.annotated import Annotated, annotated_labels, meaning
 from groundwire.jobs.calibration.asking import Asked, Ending, Question, ask_all
 from groundwire.jobs.calibration.drawing import Candidate, Drawn, draw, stratum_of
 from groundwire.jobs.calibration.labels import ClaimLabel, HumanLabel, RowIndex, Verdict, read_labels, verdict_of
@@ -22,6 +23,7 @@ from groundwire.jobs.calibration.twins import TwinJudge, padded, shuffled
 __all__ = [
     "FEWEST",
     "Agreement",
+    "Annotated",
     "Asked",
     "Bias",
     "Calibration",
@@ -42,6 +44,7 @@ __all__ = [
     "TwinJudge",
     "Verdict",
     "annotate",
+    "annotated_labels",
     "ask_all",
     "calibrate",
     "candidates_of",
@@ -51,6 +54,7 @@ __all__ = [
     "judge_opener",
     "keep",
     "labelled_rows",
+    "meaning",
     "padded",
     "read_labels",
     "rows_with",

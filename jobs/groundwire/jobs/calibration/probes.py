@@ -136,8 +136,11 @@ async def _judged(partitions: Sequence[Partition], metric: Metric, judge: Judge,
 
 
 def _movable(metric: Metric, partition: Partition) -> bool:
+    """Whether its evidence can be put in another order; a transcript has one order only."""
     material = metric.material(partition)
-    return isinstance(material, Material) and shuffled(material.view, seed=SEED) != material.view
+    if not isinstance(material, Material) or material.transcript:
+        return False
+    return shuffled(material.view, seed=SEED) != material.view
 
 
 def _goodness(row: Row) -> float | None:

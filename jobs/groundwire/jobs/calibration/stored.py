@@ -9,8 +9,8 @@ from datetime import datetime
 from pydantic import JsonValue
 from sqlalchemy import Connection
 
-from groundwire.connectors import Origin, Trace
-from groundwire.jobs.admission import Evaluator
+from groundwire.connectors import Trace
+from groundwire.jobs.admission import Evaluator, read_origin
 from groundwire.jobs.calibration.agreement import Calibration
 from groundwire.jobs.calibration.drawing import Candidate
 from groundwire.jobs.calibration.labels import HumanLabel
@@ -88,7 +88,7 @@ async def annotate(
                 "name": score,
                 "value": label.label,
                 "target": target,
-                "metadata": {"row_id": fetched.stored.row.row_id, "labeller": label.labeller},
+                "metadata": {"row_id": fetched.stored.row.row_id, "labeller": label.labeller or "a person"},
                 "lower_is_better": False,
             },
             comment=label.reason,
@@ -121,7 +121,7 @@ async def fetch(service: Service, evaluator: Evaluator, stored_rows: Sequence[St
         async with slots:
             try:
                 session = stored.row.session_id if stored.row.partition_type == "session" else None
-                traces = await fetch_traces(source, _origin(origin), session_id=session)
+                traces = await fetch_traces(source, read_origin(origin), session_id=session)
             except (SkipThis, RetryLater):
                 return None
         partition = partition_in(traces, stored.row.partition_id, evaluator)
@@ -129,16 +129,6 @@ async def fetch(service: Service, evaluator: Evaluator, stored_rows: Sequence[St
 
     found = await asyncio.gather(*(one(stored) for stored in stored_rows))
     return [fetched for fetched in found if fetched is not None]
-
-
-def _origin(origin: Mapping[str, JsonValue]) -> Origin:
-    start, end, hints = origin.get("start_time"), origin.get("end_time"), origin.get("hints")
-    return Origin(
-        trace_id=str(origin["trace_id"]),
-        start_time=datetime.fromisoformat(start) if isinstance(start, str) else None,
-        end_time=datetime.fromisoformat(end) if isinstance(end, str) else None,
-        hints=hints if isinstance(hints, dict) else {},
-    )
 
 
 def judge_opener(service: Service, spec: EvaluatorSpec) -> OpenJudge:

@@ -18,6 +18,7 @@ from groundwire.jobs.calibration import (
     HumanLabel,
     NoCache,
     Probes,
+    annotated_labels,
     calibrate,
     fetch,
     judge_opener,
@@ -27,12 +28,14 @@ from groundwire.jobs.calibration import (
     run_probes,
 )
 from groundwire.jobs.cli.explain import read_rows
+from groundwire.jobs.cli.run import parse_time
 from groundwire.jobs.cli.score import ScoreOptions, load_metric
 from groundwire.jobs.cli.show import stderr, stdout
 from groundwire.jobs.logs import configure_logs
 from groundwire.jobs.scoring import Outcome, partitions_in, score_partitions
 from groundwire.jobs.service import Service, open_service
 from groundwire.jobs.settings import load_settings
+from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.scorer import (
     MICRO,
     ConfigError,
@@ -70,6 +73,10 @@ class CalibrateOptions:
     max_usd: float | None = None
     probe: bool = False
     repeats: int = 3
+    annotations: str | None = None
+    """The name of people's scores on the platform, in place of a file of labels."""
+    hallucinated: tuple[str, ...] = ()
+    since: str = "90d"
     as_json: bool = False
 
 
@@ -86,6 +93,8 @@ class _Result:
 
 def run_calibrate(options: CalibrateOptions) -> int:
     """Hold the judge against the labels and print what came of it. Raises `ConfigError`."""
+    if options.annotations is not None and (options.evaluator is None or options.labels is not None):
+        raise ConfigError("--annotations reads labels from an evaluator's platform: name --evaluator, and no file")
     if options.evaluator is not None:
         if options.files or options.rows:
             raise ConfigError("--evaluator reads rows and traces of its own; leave the files and --rows out")
@@ -107,7 +116,7 @@ async def _of_evaluator(options: CalibrateOptions, name: str) -> _Result:
     spec = settings.evaluator(name)
     budget = None if options.max_usd is None else micro_dollars(options.max_usd)
     async with open_service(settings, budget=budget) as service:
-        labels = _labels(options)
+        labels = await _labels_of(service, spec, options)
         stored = await labelled_rows(service, name, labels)
         hashes = {one.row.row_id: one.content_hash for one in stored}
         made, skipped = calibrate(labels, [one.row for one in stored], hashes=hashes)
@@ -134,9 +143,24 @@ def _run_id(service: Service) -> str:
     return f"calibrate-{service.clock():%Y%m%dT%H%M%S}"
 
 
+async def _labels_of(service: Service, spec: EvaluatorSpec, options: CalibrateOptions) -> Sequence[HumanLabel]:
+    """From the file, or from the platform."""
+    if options.annotations is None:
+        return _labels(options)
+    since = parse_time(options.since, now=service.clock())
+    found = await annotated_labels(service, spec, options.annotations, since=since, hallucinated=options.hallucinated)
+    stderr.print(
+        f"{found.found} scores {options.annotations!r} of people, {len(found.labels)} on what {spec.name} judged"
+        + (f", {found.not_understood} with a value that isn't understood" if found.not_understood else ""),
+        markup=False,
+        highlight=False,
+    )
+    return found.labels
+
+
 def _labels(options: CalibrateOptions) -> list[HumanLabel]:
     if options.labels is None:
-        raise ConfigError("name the file of labels; `groundwire label` writes one")
+        raise ConfigError("name the file of labels, which `groundwire label` writes, or --annotations and --evaluator")
     return read_labels(options.labels)
 
 
@@ -179,9 +203,7 @@ async def _of_files(options: CalibrateOptions) -> _Result:
 
 
 @asynccontextmanager
-async def _opened(
-    options: ScoreOptions, ledger: MemoryLedger, *, cached: bool = True
-) -> AsyncIterator[Metric]:
+async def _opened(options: ScoreOptions, ledger: MemoryLedger, *, cached: bool = True) -> AsyncIterator[Metric]:
     """The metric with its judge, closed afterwards."""
     metric = load_metric(options, ledger=ledger, cache=None if cached else NoCache())
     try:
@@ -193,9 +215,7 @@ async def _opened(
             await metric.judge.close()
 
 
-def _labelled_partitions(
-    labels: Sequence[HumanLabel], options: CalibrateOptions, metric: Metric
-) -> list[Partition]:
+def _labelled_partitions(labels: Sequence[HumanLabel], options: CalibrateOptions, metric: Metric) -> list[Partition]:
     """The partitions that were labelled; a label by row id alone needs `--rows`."""
     level: PartitionType = "span" if options.level == "span" else "trace"
     if options.level not in ("span", "trace"):

@@ -36,6 +36,14 @@ def calibrate(
     probe: Annotated[
         bool, typer.Option("--probe", help="Ask again, past the cache: repeated, evidence shuffled, claims padded.")
     ] = False,
+    annotations: Annotated[
+        str | None,
+        typer.Option("--annotations", metavar="SCORE", help="With --evaluator: people's scores on its platform."),
+    ] = None,
+    hallucinated: Annotated[
+        list[str] | None, typer.Option("--hallucinated", metavar="VALUE", help="A value of these that means it.")
+    ] = None,
+    since: Annotated[str, typer.Option("--since", help="Only --annotations made since: a time, or 90d (ago).")] = "90d",
     repeats: Annotated[int, typer.Option("--repeats", min=2, help="How often --probe asks the same.")] = 3,
     as_json: AsJson = False,
 ) -> None:
@@ -55,6 +63,9 @@ def calibrate(
         max_usd=max_usd,
         probe=probe,
         repeats=repeats,
+        annotations=annotations,
+        hallucinated=tuple(hallucinated or ()),
+        since=since,
         as_json=as_json,
     )
     raise typer.Exit(run_calibrate(options))

@@ -9,9 +9,19 @@ from sqlalchemy import Connection, select
 
 from groundwire.jobs.store.rows import StoredRow, history
 from groundwire.jobs.store.schema import calibrations, identity, rows, work
-from groundwire.scorer import PartitionType
+from groundwire.scorer import Direction, PartitionType, Row
 
-__all__ = ["StoredCalibration", "add", "judged", "labelled", "latest", "list_calibrations", "origins"]
+__all__ = [
+    "JudgedTarget",
+    "StoredCalibration",
+    "add",
+    "judged",
+    "labelled",
+    "latest",
+    "list_calibrations",
+    "origins",
+    "targets",
+]
 
 CHUNK = 500
 """Ids in one query."""
@@ -82,6 +92,46 @@ def judged(tx: Connection, evaluator: str, fingerprint: str) -> Iterator[tuple[s
     )
     for row in tx.execute(statement.execution_options(yield_per=5_000)):
         yield tuple(row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedTarget:
+    """What a row is about, by the ids that a platform knows."""
+
+    partition_id: str
+    partition_type: PartitionType
+    trace_id: str
+    session_id: str | None
+    span_id: str | None
+    """The span that was judged; None of a trace or session."""
+    direction: Direction
+
+
+def targets(tx: Connection, evaluator: str, *, since: datetime, limit: int) -> list[JudgedTarget]:
+    """What the evaluator judged since then and still stands, the newest first."""
+    statement = (
+        select(rows.c.body)
+        .where(
+            rows.c.evaluator == evaluator,
+            rows.c.created_at >= since,
+            rows.c.superseded_at.is_(None),
+            rows.c.status.in_(("scored", "unknown")),
+        )
+        .order_by(rows.c.created_at.desc())
+        .limit(limit)
+    )
+    return [_target(Row.model_validate_json(body)) for body in tx.scalars(statement)]
+
+
+def _target(row: Row) -> JudgedTarget:
+    return JudgedTarget(
+        partition_id=row.partition_id,
+        partition_type=row.partition_type,
+        trace_id=row.trace_id,
+        session_id=row.session_id,
+        span_id=row.target_span_id,
+        direction=row.direction,
+    )
 
 
 def labelled(
