@@ -69,6 +69,13 @@ V3_PARAMETERS = {
 }  # fmt: skip
 
 
+def _subject(score: Mapping[str, Any]) -> dict[str, Any]:
+    if score["observationId"]:
+        return {"kind": "observation", "id": score["observationId"], "traceId": score["traceId"]}
+    kind = "trace" if score["traceId"] else "session"
+    return {"kind": kind, "id": score["traceId"] or score["sessionId"]}
+
+
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -474,9 +481,12 @@ class LangfuseApp:
             return _invalid("limit", "Too big: expected number to be <=100")
         fields = params.get("fields", "").split(",")
         found = self._readable()
-        for name in ("id", "name", "traceId", "sessionId", "observationId", "configId", "dataType"):
+        for name in ("id", "name", "source", "traceId", "sessionId", "observationId", "configId", "dataType"):
             if name in params:
                 found = [score for score in found if score.get(name) in params[name].split(",")]
+        if "fromTimestamp" in params:
+            found = [score for score in found if parsed(score["timestamp"]) >= parsed(params["fromTimestamp"])]
+        start = int(params.get("cursor", 0))
         core = (
             "id",
             "projectId",
@@ -490,8 +500,12 @@ class LangfuseApp:
             "value",
         )
         details = ("comment", "configId", "metadata") if "details" in fields else ()
-        data = [{name: score[name] for name in (*core, *details)} for score in found[:limit]]
-        return JSONResponse({"data": data, "meta": {"limit": limit}})
+        data = [{name: score[name] for name in (*core, *details)} for score in found[start : start + limit]]
+        if "subject" in fields:
+            for told, score in zip(data, found[start:], strict=False):
+                told["subject"] = _subject(score)
+        more = {"cursor": str(start + limit)} if len(found) > start + limit else {}
+        return JSONResponse({"data": data, "meta": {"limit": limit, **more}})
 
     def _score_v2(self, request: Request) -> Response:
         found = next((score for score in self._readable() if score["id"] == request.path_params["id"]), None)
