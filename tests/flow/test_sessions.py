@@ -9,12 +9,13 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import pytest
+from pydantic import JsonValue
 from tests.connectors import langfuse_app, langsmith_app
 from tests.connectors.langfuse_app import LangfuseApp
 from tests.connectors.langfuse_rows import row_of_span, trace_fields
 from tests.connectors.langsmith_app import LangsmithApp
 from tests.connectors.langsmith_runs import run_of_span
-from tests.flow.langsmith_rig import LIMITLESS
+from tests.flow.langsmith_rig import GENERATIONS
 
 from groundwire.jobs.schedule import Runner
 from groundwire.jobs.service import open_service
@@ -25,7 +26,7 @@ from groundwire.scorer import ConfigError, Message, Span, TextPart
 
 NAME = "chat-groundedness"
 QUESTION = "How long can I return electronics?"
-POLICY = {"policy": "Electronics can be returned within 30 days."}
+POLICY: JsonValue = {"policy": "Electronics can be returned within 30 days."}
 TRUE, FALSE = "Electronics can be returned within 30 days.", "Electronics can be returned within 90 days."
 
 
@@ -34,13 +35,11 @@ def turn(session: str, number: int, question: str, answer: str, *, end: datetime
     trace_id = str(uuid5(NAMESPACE_URL, f"{session} {number}"))
     named = {name: str(uuid5(NAMESPACE_URL, f"{trace_id} {name}")) for name in ("root", "tool")}
     begin = end - timedelta(seconds=4)
-    said = [
-        Message(role=role, parts=(TextPart(content=text),))
-        for role, text in (("user", question), ("assistant", answer))
-    ]  # type: ignore[arg-type]
+    asked = Message(role="user", parts=(TextPart(content=question),))
+    said = Message(role="assistant", parts=(TextPart(content=answer),))
     root = Span(
-        span_id=named["root"], trace_id=trace_id, kind="AGENT", name="shop", start_time=begin, end_time=end, status="ok",
-        input_messages=(said[0],), output_messages=(said[1],),
+        span_id=named["root"], trace_id=trace_id, kind="AGENT", name="shop", start_time=begin, end_time=end,
+        status="ok",         input_messages=(asked,), output_messages=(said,),
     )  # fmt: skip
     tool = Span(
         span_id=named["tool"], trace_id=trace_id, parent_id=root.span_id, kind="TOOL", name="get_policy",
@@ -88,8 +87,8 @@ Served = Callable[[Any], AbstractContextManager[str]]
 @pytest.fixture(params=["langfuse", "langfuse-4.16", "langsmith"])
 def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
     if request.param == "langsmith":
-        smith = LangsmithApp(**LIMITLESS)
-        with langfuse_app.served(smith) as url:  # type: ignore[arg-type]  # any loopback application is served alike
+        smith = LangsmithApp(**GENERATIONS["v2"])
+        with langfuse_app.served(smith) as url:
             where = {"platform": "langsmith", "host": url, "api_key": langsmith_app.API_KEY, "project": "support"}
             yield Platform(smith, {**where, "queries": 10_000, "settle": 0, "lateness": 3600})
         return

@@ -22,6 +22,7 @@ from groundwire.connectors.connector import (
     nearest,
 )
 from groundwire.connectors.cursor import Mark, Progress, ended_at
+from groundwire.connectors.evaluator import HallucinationEvaluator, InputMapping
 from groundwire.connectors.files import FORMATS, Format, Problem, Rejected, read_traces
 from groundwire.connectors.formats.conversations import is_conversation, trace_of_conversation
 from groundwire.connectors.formats.exchange import trace_of_exchange
@@ -42,7 +43,9 @@ __all__ = [
     "DeliveryState",
     "Finding",
     "Format",
+    "HallucinationEvaluator",
     "Hook",
+    "InputMapping",
     "Instructions",
     "Level",
     "Mark",

@@ -58,6 +58,7 @@ from groundwire.scorer.metrics.registry import (
     load_metric_manifest,
     metric_kind,
 )
+from groundwire.scorer.metrics.score import Score
 from groundwire.scorer.metrics.shape import Broken
 from groundwire.scorer.metrics.span_finding import Spans, find_spans, require_spans
 from groundwire.scorer.metrics.spans import SpansMetric, get_spans_metric
@@ -247,6 +248,7 @@ __all__ = [
     "RootRule",
     "Row",
     "Sample",
+    "Score",
     "ShareRule",
     "Shown",
     "SkipThis",
