@@ -266,3 +266,10 @@ def test_usage_cost_and_unknown_fields_are_kept() -> None:
     }
     assert span.attributes["brand_new"] == {"x": 1}
     assert "share_url" not in span.attributes, "anyone who has it can look at the run"
+
+
+def test_what_people_said_comes_with_the_root() -> None:
+    said = {"user_score": {"n": 2, "avg": -0.5, "values": {}}, "note": {"n": 1, "avg": None}, "odd": 3}
+    trace = trace_of([root(feedback_stats=said)], project="p")
+    assert trace is not None
+    assert trace.feedback == {"user_score": -0.5}

@@ -87,6 +87,8 @@ class Connector(Generic[SettingsT]):
     """How the platform is told to call us; None where it can't be."""
     annotations: Callable[[SettingsT], Annotations] | None = None
     """None where people's labels can't be read from the platform."""
+    feedback: bool = False
+    """Whether traces come with what people said of them (`Trace.feedback`)."""
     where_fields: Mapping[str, str]
     """Of `WHERE_FIELDS`, those the platform has: what each stands for there, in a few words."""
     instead: Mapping[str, str] = field(default_factory=dict)

@@ -34,6 +34,8 @@ class Trace:
     release: str | None = None
     version: str | None = None
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    feedback: Mapping[str, float] = field(default_factory=dict)
+    """What had been said of it when it was read, by name: the mean of the values (LangSmith's feedback statistics)."""
     conversation: bool = False
     """True where the source held a bare conversation and no spans: its one LLM span is made from the messages."""
     flags: tuple[str, ...] = ()

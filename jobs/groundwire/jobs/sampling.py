@@ -1,7 +1,6 @@
 """Which traces are judged: a pure, nested, stable draw by the hash of a key."""
 
 import hashlib
-from collections.abc import Sequence
 
 from groundwire.connectors import Trace
 from groundwire.jobs.filters import matches
@@ -40,13 +39,6 @@ def _in(trace: Trace, stratum: Stratum) -> bool:
         return False
     if stratum.tags and not set(stratum.tags) & set(trace.tags):
         return False
-    if stratum.negative_feedback and not _negative(trace):
+    if stratum.negative_feedback and not any(trace.feedback.get(key, 1.0) <= 0 for key in stratum.negative_feedback):
         return False
     return stratum.where is None or matches(trace, stratum.where)
-
-
-def _negative(trace: Trace) -> bool:
-    """Whether a person rated the trace below the middle: sources put what they know of it into the metadata."""
-    feedback = trace.metadata.get("groundwire.feedback")
-    values: Sequence[object] = feedback if isinstance(feedback, list) else [feedback]
-    return any(isinstance(value, int | float) and value <= 0 for value in values)

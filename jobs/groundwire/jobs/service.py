@@ -141,6 +141,11 @@ class Service:
         """
         connector = self.connector(spec.source)
         connector.check_where(spec.where.fields, at=f"evaluators.{spec.name}.where")
+        for stratum in spec.strata:
+            at = f"evaluators.{spec.name}.strata"
+            connector.check_where(stratum.where.fields if stratum.where else (), at=f"{at}.where")
+            if stratum.negative_feedback and not connector.feedback:
+                raise ConfigError(f"{at}.negative_feedback: {connector.name} traces bring no feedback; use tags")
         if spec.level == "session" and not isinstance(self.source(spec.source), Sessions):
             platform = self.settings.sources[spec.source].platform
             raise ConfigError(f'evaluators.{spec.name}.level: {platform} tells no sessions; use "trace" or "span"')

@@ -151,8 +151,9 @@ class Stratum(_Strict):
     """Rate, 0 to 1."""
     errors: bool = False
     """Traces with a failed span."""
-    negative_feedback: bool = False
-    """Traces that a person rated badly."""
+    negative_feedback: Strings = ()
+    """Names of feedback, as people's votes are called; traces where the mean of one was 0 or less when they were read
+    (LangSmith)."""
     tags: Strings = ()
     """Traces with any of these tags."""
     where: Where | None = None

@@ -35,6 +35,7 @@ connector = Connector(
     source=_source,
     sink=_sink,
     starts="beginning",
+    feedback=True,
     where_fields={
         "environment": "environment, where the format has one",
         "has_error": "any span failed",

@@ -236,8 +236,16 @@ def trace_of_rows(rows: Sequence[Mapping[str, Any]], *, origin: str) -> Trace | 
         tags=_tags(run),
         user_id=nonempty(metadata.get("user_id")),
         metadata=metadata,
+        feedback=_feedback(run),
         flags=(*(("duplicate_span_ids",) if repeated else ()), *tree_flags(spans)),
     )
+
+
+def _feedback(run: Mapping[str, Any]) -> dict[str, float]:
+    """The mean of each feedback that has one, from the run's `feedback_stats`."""
+    stats = decoded(run.get("feedback_stats"))
+    means = {str(key): said.get("avg") for key, said in stats.items() if isinstance(said, dict)} if stats else {}
+    return {key: float(mean) for key, mean in means.items() if isinstance(mean, int | float)}
 
 
 def _without_hidden(spans: Sequence[Span]) -> list[Span]:

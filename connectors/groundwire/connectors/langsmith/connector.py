@@ -16,6 +16,7 @@ langsmith = Connector(
     source=LangsmithSource,
     sink=LangsmithSink,
     annotations=LangsmithAnnotations,
+    feedback=True,
     hook=LangsmithHook,
     attach=instructions_for,
     where_fields={

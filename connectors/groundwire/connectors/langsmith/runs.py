@@ -27,7 +27,7 @@ _HEAD = (
 )
 _BODY = (
     *_HEAD, "INPUTS", "OUTPUTS", "ERROR", "EXTRA", "PROMPT_TOKENS", "COMPLETION_TOKENS", "TOTAL_TOKENS", "TOTAL_COST",
-    "PROMPT_TOKEN_DETAILS", "COMPLETION_TOKEN_DETAILS",
+    "PROMPT_TOKEN_DETAILS", "COMPLETION_TOKEN_DETAILS", "FEEDBACK_STATS",
 )
 _HEAD_V1 = (
     "id", "trace_id", "session_id", "name", "run_type", "status", "start_time", "end_time", "parent_run_id",
@@ -35,10 +35,10 @@ _HEAD_V1 = (
 )
 _BODY_V1 = (
     *_HEAD_V1, "inputs", "outputs", "inputs_s3_urls", "outputs_s3_urls", "prompt_tokens", "completion_tokens",
-    "total_tokens", "total_cost",
+    "total_tokens", "total_cost", "feedback_stats",
 )
 # fmt: on
-_DOUBTFUL = frozenset({"inputs_s3_urls", "outputs_s3_urls", "outputs_preview"})
+_DOUBTFUL = frozenset({"inputs_s3_urls", "outputs_s3_urls", "outputs_preview", "feedback_stats"})
 """Of the older generation's fields, those that a server may refuse to be asked for."""
 _THREAD_KEYS = ("session_id", "conversation_id", "thread_id")
 _MOST = {"v2": 1000, "v1": 100}

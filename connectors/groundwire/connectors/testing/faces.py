@@ -284,6 +284,7 @@ def _build_sink(settings: FakeSettings) -> FakeSink:
 fake = Connector(
     name="fake",
     starts="beginning",
+    feedback=True,
     settings=FakeSettings,
     source=_build_source,
     sink=_build_sink,
