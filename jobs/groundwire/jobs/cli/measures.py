@@ -22,8 +22,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 
 def calibrate(
     labels: Annotated[
-        Path, typer.Argument(metavar="LABELS", help="What people said, as `groundwire label` writes it.")
-    ],
+        Path | None, typer.Argument(metavar="[LABELS]", help="What people said, as `groundwire label` writes it.")
+    ] = None,
     files: Files = None,
     rows: Rows = None,
     evaluator: Evaluator = None,
