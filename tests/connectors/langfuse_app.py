@@ -193,6 +193,7 @@ class LangfuseApp:
                 route("/projects", self._projects, "GET", bucket=None),
                 route("/v2/observations", self._observations, "GET"),
                 route("/v3/scores", self._scores_v3, "GET"),
+                route("/v2/scores", self._scores_v2, "GET", bucket="legacy"),
                 route("/v2/scores/{id:path}", self._score_v2, "GET", bucket="legacy"),
                 route("/scores", self._post_scores, "POST"),
                 route("/scores/{id:path}", self._delete_score, "DELETE", bucket="delete"),
@@ -486,7 +487,8 @@ class LangfuseApp:
                 found = [score for score in found if score.get(name) in params[name].split(",")]
         if "fromTimestamp" in params:
             found = [score for score in found if parsed(score["timestamp"]) >= parsed(params["fromTimestamp"])]
-        start = int(params.get("cursor", 0))
+        cursor = params.get("cursor", "")
+        start = int(cursor) if cursor.isdecimal() else 0  # a recorded server's cursor is of its own scores
         core = (
             "id",
             "projectId",
@@ -506,6 +508,12 @@ class LangfuseApp:
                 told["subject"] = _subject(score)
         more = {"cursor": str(start + limit)} if len(found) > start + limit else {}
         return JSONResponse({"data": data, "meta": {"limit": limit, **more}})
+
+    def _scores_v2(self, request: Request) -> Response:
+        limit, page = int(request.query_params.get("limit", 50)), int(request.query_params.get("page", 1))
+        found = [{key: value for key, value in score.items() if not key.startswith("_")} for score in self._readable()]
+        meta = {"page": page, "limit": limit, "totalItems": len(found), "totalPages": -(-len(found) // limit)}
+        return JSONResponse({"data": found[(page - 1) * limit : page * limit], "meta": meta})
 
     def _score_v2(self, request: Request) -> Response:
         found = next((score for score in self._readable() if score["id"] == request.path_params["id"]), None)
