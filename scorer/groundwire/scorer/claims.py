@@ -154,20 +154,21 @@ def find_quote(quote: str, text: str, *, after: int = 0) -> Quote | None:
     return Quote(start=after + origins[start], end=after + origins[start + len(needle) - 1] + 1, exact=False)
 
 
-def locate(texts: Sequence[str], answer: str) -> tuple[DraftClaim, ...]:
+def locate(texts: Sequence[str], answer: str, *, overlapping: bool = False) -> tuple[DraftClaim, ...]:
     """Place each text in the answer: exact, then normalised, then by rapidfuzz alignment.
 
     The same words twice are two places, in order of appearance. A placed claim's text is the answer's own; a text that
-    can't be placed keeps its words and has no offsets.
+    can't be placed keeps its words and has no offsets. Places are disjoint unless different texts may be `overlapping`.
     """
-    taken: list[tuple[int, int]] = []
+    places: list[tuple[str, tuple[int, int]]] = []
     claims: list[DraftClaim] = []
     for text in texts:
+        taken = [place for other, place in places if other == text or not overlapping]
         place = _place(text, answer, taken)
         if place is None:
             claims.append(DraftClaim(text=text))
         else:
-            taken.append(place)
+            places.append((text, place))
             claims.append(DraftClaim(text=answer[place[0] : place[1]], start=place[0], end=place[1]))
     return tuple(claims)
 

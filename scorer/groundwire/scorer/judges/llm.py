@@ -225,7 +225,7 @@ class LLMJudge:
             if isinstance(form, Failure):
                 return form
             found: list[UnsupportedSpan] = []
-            places = locate([item.text for item in form.spans], hidden.text)
+            places = locate([item.text for item in form.spans], hidden.text, overlapping=True)
             for item, place in zip(form.spans, places, strict=True):
                 if place.start is None or place.end is None:
                     tally.flags.add("spans_dropped")
