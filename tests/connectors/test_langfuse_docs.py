@@ -14,6 +14,7 @@ from tests.connectors.langfuse_rows import agent_trace
 
 from groundwire.connectors import WHERE_FIELDS, load_connector
 from groundwire.connectors.langfuse import LangfuseSettings
+from groundwire.jobs.spec import EvaluatorSpec
 
 TEXT = (Path(__file__).parents[2] / "docs" / "langfuse.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
@@ -43,9 +44,12 @@ def test_the_table_of_settings_is_the_settings() -> None:
 
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_a_configuration_is_valid(block: str) -> None:
-    for name, source in tomllib.loads(block)["sources"].items():
+    read = tomllib.loads(block)
+    for name, source in read["sources"].items():
         platform = source.pop("platform")
         load_connector(platform).read_settings(source, at=f"sources.{name}")
+    for evaluator in read.get("evaluators", ()):
+        EvaluatorSpec.model_validate(evaluator)
 
 
 def test_the_whole_source_sets_every_key() -> None:
@@ -72,6 +76,34 @@ def test_every_command_and_option_exists(command: list[str]) -> None:
     for option in command[1:]:
         if option.startswith("--"):
             assert option in told.output
+
+
+def test_the_commands_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user types them, from `init` on; `run` polls once."""
+    from groundwire.jobs.cli import app
+
+    platform = LangfuseApp()
+    for number in range(3):
+        agent_trace(platform, number, end=datetime.now(UTC) - timedelta(minutes=5))
+        agent_trace(platform, 10 + number, end=datetime(2026, 11, 15, 12, number, tzinfo=UTC))
+    monkeypatch.chdir(tmp_path)
+    said: dict[str, str] = {}
+    with served(platform) as url:
+        environment = {
+            "LANGFUSE_BASE_URL": url,
+            "LANGFUSE_PUBLIC_KEY": PUBLIC_KEY,
+            "LANGFUSE_SECRET_KEY": SECRET_KEY,
+            "COLUMNS": "200",
+        }
+        for command in commands():
+            once = ["--once"] if command[0] == "run" else []
+            done = typer.testing.CliRunner().invoke(app, [*command, *once], env=environment, input="y\n")
+            assert done.exit_code == 0, (command, done.output, done.exception)
+            said[command[0]] = done.output
+    assert "failed" not in said["doctor"]
+    assert "3 partitions" in said["plan"]
+    scored = {score["traceId"] for score in platform.shown()}
+    assert scored == {f"{10 + number:032x}" for number in range(3)}, "history by backfill; `run` begins now"
 
 
 @pytest.fixture(scope="module")
