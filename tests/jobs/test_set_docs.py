@@ -16,8 +16,9 @@ from langfuse import Langfuse, RegressionError, RunnerContext
 from typer.testing import CliRunner
 
 from groundwire.jobs.cli import app
+from groundwire.jobs.settings import load_settings
 from groundwire.jobs.suite import SuiteSpec, load_suite
-from groundwire.scorer import Case, GateConfig, read_draft
+from groundwire.scorer import Case, GateConfig, OfflineJudge, build_metric, read_draft
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {"verify": "verify", "graders": "suite", "suites": "suite", "gate": "suite"}
@@ -86,11 +87,16 @@ def test_files_that_the_pages_show_are_those_in_the_examples() -> None:
     assert shown == [(example / name).read_text("utf-8") for name in ("gate.yml", "experiment.py", "test_support.py")]
 
 
-def test_toml_and_json_are_read() -> None:
+def test_toml_and_json_are_read(tmp_path: Path) -> None:
     first, graders = blocks("suites", "toml")
     SuiteSpec.model_validate(tomllib.loads(first))
     SuiteSpec.model_validate({"name": "s", **tomllib.loads(graders)})
-    SuiteSpec.model_validate({"name": "s", **tomllib.loads(blocks("graders", "toml")[0])})
+    line, own = blocks("graders", "toml")
+    SuiteSpec.model_validate({"name": "s", **tomllib.loads(own)})
+    (tmp_path / "groundwire.toml").write_text(line)
+    settings = load_settings(tmp_path / "groundwire.toml", environment={})
+    for evaluator in settings.evaluators:
+        build_metric(evaluator.metric, judge=OfflineJudge(), config=evaluator.config)
     defaults = GateConfig.model_validate(tomllib.loads(blocks("gate", "toml")[0]))
     assert defaults == GateConfig()
     Case.model_validate(json.loads(blocks("suites", "json")[0]))

@@ -70,6 +70,8 @@ async def test_what_a_trace_scores(use: str, parameters: dict[str, Any], expecte
     assert row.usage == Usage()
     assert headline(row) == f"{expected:.2f} · {label}"
     assert row.explanation in write_comment(row)
+    assert "trace · by code · no cost" in write_comment(row)
+    assert "Lexical" not in write_comment(row)
     assert bool(row.explanation) is (expected == 0.0)
 
 

@@ -7,7 +7,7 @@ from groundwire.jobs.calibration import standing
 from groundwire.jobs.service import Service
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import calibrations, outbox
-from groundwire.scorer import GroundwireError, LLMJudge
+from groundwire.scorer import GroundwireError, LLMJudge, metric_kind
 
 __all__ = ["examine"]
 
@@ -28,7 +28,8 @@ async def examine(service: Service) -> list[Finding]:
             caps = ", ".join(f"${cap.usd:g} per {cap.per}" for cap in evaluator.cap) or "no cap"
             message = f"{evaluator.level} level, sample {evaluator.sample:g}, {caps}"
             findings.append(Finding(what=f"evaluator {evaluator.name}", state="ok", message=message))
-            findings.append(await _calibration(service, evaluator))
+            if metric_kind(evaluator.metric).judged:
+                findings.append(await _calibration(service, evaluator))
     return findings
 
 

@@ -31,6 +31,7 @@ from groundwire.scorer import (
     OfflineJudgeConfig,
     build_judge,
     build_metric,
+    metric_kind,
     require_price,
 )
 
@@ -107,7 +108,9 @@ class Service:
         return self.connector(name).build_annotations(settings_of(self.settings, name), at=f"sources.{name}")
 
     def judge_config(self, spec: EvaluatorSpec) -> JudgeConfig:
-        """The configuration of an evaluator's judge; the offline rules where nothing else is configured."""
+        """The configuration of an evaluator's judge; the offline rules where none is configured or asked."""
+        if not metric_kind(spec.metric).judged:
+            return OfflineJudgeConfig()
         return self.settings.judges.get(spec.judge) or OfflineJudgeConfig()
 
     def metric(self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None) -> Metric:

@@ -224,7 +224,7 @@ class EvaluatorSpec(_Strict):
     write_status: bool = False
     """Also write `<name>.status` for what was unknown or invalid."""
     write_label: bool = False
-    """Also write `<name>.label`, a category: `hallucinated` or `grounded`."""
+    """Also write `<name>.label`, a category: `hallucinated` or `grounded`, or what a code grader calls it."""
     write_dimensions: bool = False
     """At span level, also write each dimension as a number: `<name>.numeric`, `<name>.categorical`,
     `<name>.no_fabrication`, `<name>.completeness`."""

@@ -137,8 +137,10 @@ def _flags(row: Row) -> str:
 def _signature(row: Row) -> str:
     kind, model = row.judge.get("kind", ""), row.judge.get("model", "")
     cost = f"${row.usage.micro_dollars / MICRO:.6f}" if row.usage.micro_dollars else "no cost"
-    about = f"{row.metric} {row.metric_version} · {row.partition_type} · judge {kind} {model} · {cost}"
-    lexical = f"{LEXICAL}\n" if kind == "offline" else ""
+    judged = row.metric != "code.grader"
+    by = f"judge {kind} {model}" if judged else "by code"
+    about = f"{row.metric} {row.metric_version} · {row.partition_type} · {by} · {cost}"
+    lexical = f"{LEXICAL}\n" if judged and kind == "offline" else ""
     return f"{lexical}{about} · groundwire {row.groundwire_version} · {row.row_id}"
 
 

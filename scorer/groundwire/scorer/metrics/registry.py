@@ -37,13 +37,15 @@ class MetricKind:
     settings: type[MetricSettings]
     """What can be set beside them."""
     make: Callable[..., Metric]
+    judged: bool = True
+    """False where no judge is asked."""
 
 
 METRICS: Mapping[MetricName, MetricKind] = {
     "agent.hallucination": MetricKind(
         config=HallucinationConfig, settings=HallucinationSettings, make=HallucinationMetric
     ),
-    "code.grader": MetricKind(config=GraderConfig, settings=GraderSettings, make=GraderMetric),
+    "code.grader": MetricKind(config=GraderConfig, settings=GraderSettings, make=GraderMetric, judged=False),
     "conversation.hallucination": MetricKind(
         config=ConversationConfig, settings=ConversationSettings, make=ConversationMetric
     ),
