@@ -22,7 +22,7 @@ from groundwire.jobs.ledger import Cap, StoredLedger
 from groundwire.jobs.store import Store, open_store, outbox, outcomes, work
 from groundwire.scorer import Account, Claim, Row, Usage
 
-__all__ = ["measure"]
+__all__ = ["measure", "postgres"]
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 TRACES = 1_000
@@ -132,7 +132,7 @@ async def measure(store: Store) -> dict[str, dict[str, float]]:
 
 
 @contextmanager
-def _postgres() -> Iterator[str]:
+def postgres() -> Iterator[str]:
     with TemporaryDirectory(prefix="groundwire-postgres-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)  # where root runs this, the server runs as another user
         if given := os.environ.get("GROUNDWIRE_TEST_POSTGRES"):
@@ -158,7 +158,7 @@ def main() -> None:
     """Print the measurements as JSON."""
     with TemporaryDirectory() as folder:
         print(json.dumps({"sqlite": asyncio.run(_run(f"sqlite:///{folder}/state.db"))}, indent=2))
-    with _postgres() as server:
+    with postgres() as server:
         url = make_url(server).set(drivername="postgresql+psycopg")
         schema = f"bench_{uuid.uuid4().hex[:8]}"
         with create_engine(url, poolclass=NullPool).begin() as connection:

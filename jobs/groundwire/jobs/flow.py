@@ -200,11 +200,14 @@ class Line:
     """By evaluator and reason: traces passed over by their heads since the last page."""
     _let_by: dict[str, list[str]] = field(default_factory=dict)
 
-    async def turn(self, window: Window, *, cursor_name: str | None = None, limit: int | None = None) -> Progress:
+    async def turn(
+        self, window: Window | None, *, cursor_name: str | None = None, limit: int | None = None
+    ) -> Progress:
         """Pull the window's pages and judge what is due; returns when nothing more is due.
 
-        The cursor moves page by page, each in the transaction that stores the page's work. Pulling is never more than a
-        page ahead of judging. Raises RetryLater and GiveUp as the source and the judges do; what was stored stays.
+        Without a window nothing is pulled: another process does, and this one shares the judging. The cursor moves
+        page by page, each in the transaction that stores the page's work. Pulling is never more than a page ahead of
+        judging. Raises RetryLater and GiveUp as the source and the judges do; what was stored stays.
         """
         progress = Progress()
         pulling = asyncio.create_task(self._pull(window, cursor_name or self.name, limit, progress))
@@ -220,7 +223,9 @@ class Line:
             await asyncio.gather(pulling, beating, return_exceptions=True)
         return progress
 
-    async def _pull(self, window: Window, cursor_name: str, limit: int | None, progress: Progress) -> None:
+    async def _pull(self, window: Window | None, cursor_name: str, limit: int | None, progress: Progress) -> None:
+        if window is None:
+            return
         places = await self.store.read(cursors.places, cursor_name)
         cursor = places[0].cursor if places else None
         reached = (places[0].reached if places else None) or window.start
@@ -395,21 +400,21 @@ class Line:
 
     def _store_batch(self, tx: Connection, batch: Sequence[_Finished]) -> list[bool]:
         now = self.clock()
-        stored = []
-        for one in sorted(batch, key=lambda finished: finished.item.work_id):  # one order of locks
-            if one.outcome is None:
-                if one.end is not None:
-                    one.end(tx)
-                stored.append((one, False))
-                continue
-            row = one.outcome.row
-            new = outcomes.finish(tx, one.item, one.outcome, now=now, store_text=self.store_text)
-            if new and row.status == "skipped" and row.reason == "over_budget":
-                moment = one.outcome.trace_time or now
+        work.lock(tx, [one.item for one in batch])
+        rowed = [(index, one.item, one.outcome) for index, one in enumerate(batch) if one.outcome is not None]
+        finished = [(item, outcome) for _, item, outcome in rowed]
+        stored = outcomes.finish_all(tx, finished, now=now, store_text=self.store_text)
+        new = {index for (index, _, _), was_stored in zip(rowed, stored, strict=True) if was_stored}
+        for one in batch:
+            if one.end is not None:
+                one.end(tx)
+        for index, item, outcome in rowed:
+            if index in new and outcome.row.status == "skipped" and outcome.row.reason == "over_budget":
+                moment = outcome.trace_time or now
                 gaps.note(
                     tx,
                     source=self.name,
-                    evaluator=one.item.evaluator,
+                    evaluator=item.evaluator,
                     why="cap",
                     key=now.date().isoformat(),
                     starts_at=moment,
@@ -417,9 +422,7 @@ class Line:
                     n=1,
                     now=now,
                 )
-            stored.append((one, new))
-        told = {id(one): new for one, new in stored}
-        return [told[id(one)] for one in batch]
+        return [index in new for index in range(len(batch))]
 
     async def _work(self, waiting: "asyncio.Queue[Item]") -> None:
         while True:

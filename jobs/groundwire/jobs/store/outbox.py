@@ -34,12 +34,14 @@ __all__ = [
     "FORGOTTEN",
     "Entry",
     "EntryState",
+    "Put",
     "Wanted",
     "bury",
     "claim",
     "deliver",
     "entries",
     "put",
+    "put_all",
     "retract",
     "retry",
     "revive",
@@ -85,6 +87,15 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Put:
+    """A score that is wanted, by the row and the run that want it."""
+
+    wanted: Wanted
+    row_id: str | None
+    run_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """A score in the outbox."""
 
@@ -112,89 +123,97 @@ class Entry:
 
 
 # Built once: building a statement costs more than running it.
-_LATEST = (
-    select(outbox.c.generation, outbox.c.action, outbox.c.state, outbox.c.attempts, outbox.c.tried, outbox.c.digest)
-    .where(outbox.c.score_key == bindparam("key"))
-    .order_by(outbox.c.generation.desc())
-    .limit(1)
+_KNOWN = (
+    select(
+        outbox.c.score_key,
+        outbox.c.generation,
+        outbox.c.action,
+        outbox.c.state,
+        outbox.c.attempts,
+        outbox.c.tried,
+        outbox.c.digest,
+    )
+    .where(outbox.c.score_key.in_(bindparam("keys", expanding=True)))
+    .order_by(outbox.c.score_key, outbox.c.generation)
     .with_for_update()
 )
 _INSERT = insert(outbox)
 
 
 def put(tx: Connection, wanted: Wanted, *, row_id: str | None, run_id: str | None, now: datetime) -> int | None:
-    """Say what a score should be; returns its generation, or None where there is nothing to deliver.
+    """Say what one score should be; see `put_all`."""
+    return put_all(tx, [Put(wanted=wanted, row_id=row_id, run_id=run_id)], now=now)[0]
+
+
+def put_all(tx: Connection, asked: Sequence[Put], *, now: datetime) -> list[int | None]:
+    """Say what scores should be, each once; returns their generations, None where there is nothing to deliver.
 
     The same as it is already is nothing, and so is taking off a score that never was.
     """
-    latest = tx.execute(_LATEST, {"key": wanted.score_key}).mappings().first()
+    if not asked:
+        return []
+    keys = sorted(one.wanted.score_key for one in asked)
+    latest = {found["score_key"]: found for found in tx.execute(_KNOWN, {"keys": keys}).mappings()}
+    new: list[dict[str, object]] = []
+    generations = [_put(tx, one, latest.get(one.wanted.score_key), new, now) for one in asked]
+    if new:
+        tx.execute(_INSERT, new)
+    return generations
+
+
+def _put(
+    tx: Connection, asked: Put, latest: RowMapping | None, new: list[dict[str, object]], now: datetime
+) -> int | None:
+    """The generation that one is; what is to be inserted for it is added to `new`."""
+    wanted = asked.wanted
     if latest is None:
-        return None if wanted.action == "delete" else _insert(tx, wanted, 1, row_id, run_id, now)
+        if wanted.action == "delete":
+            return None
+        new.append(_values(asked, 1, now))
+        return 1
     generation = int(latest["generation"])
     if latest["action"] == "delete":
         if wanted.action == "delete":
             return None
         if latest["state"] != "pending" or latest["attempts"] > 0:  # it may be gone: its id may not be used again
-            return _insert(tx, wanted, generation + 1, row_id, run_id, now)
+            new.append(_values(asked, generation + 1, now))
+            return generation + 1
     elif wanted.action == "delete" and not latest["tried"]:
         tx.execute(delete(outbox).where(_is(wanted.score_key, generation)))
         return None
     elif latest["digest"] == wanted.digest and latest["state"] != "dead":
-        tx.execute(update(outbox).where(_is(wanted.score_key, generation)).values(row_id=row_id))
+        tx.execute(update(outbox).where(_is(wanted.score_key, generation)).values(row_id=asked.row_id))
         return None
-    tx.execute(
-        update(outbox)
-        .where(_is(wanted.score_key, generation))
-        .values(
-            source=wanted.source,
-            action=wanted.action,
-            payload=wanted.payload,
-            comment=wanted.comment,
-            details=wanted.details,
-            digest=wanted.digest,
-            revision=outbox.c.revision + 1,
-            state="pending",
-            attempts=0,
-            not_before=now,
-            error=None,
-            row_id=row_id,
-            run_id=run_id,
-            queued_at=now,
-            delivered_at=None,
-        )
-    )
+    changed = _values(asked, generation, now) | {"revision": outbox.c.revision + 1, "error": None, "delivered_at": None}
+    del changed["tried"]
+    tx.execute(update(outbox).where(_is(wanted.score_key, generation)).values(changed))
     return generation
 
 
-def _insert(
-    tx: Connection, wanted: Wanted, generation: int, row_id: str | None, run_id: str | None, now: datetime
-) -> int:
-    tx.execute(
-        _INSERT,
-        {
-            "score_key": wanted.score_key,
-            "generation": generation,
-            "source": wanted.source,
-            "project": wanted.project,
-            "target": wanted.target,
-            "evaluator": wanted.evaluator,
-            "score_name": wanted.score_name,
-            "action": wanted.action,
-            "payload": wanted.payload,
-            "comment": wanted.comment,
-            "details": wanted.details,
-            "digest": wanted.digest,
-            "revision": 1,
-            "state": "pending",
-            "tried": False,
-            "attempts": 0,
-            "not_before": now,
-            "row_id": row_id,
-            "run_id": run_id,
-            "queued_at": now,
-        },
-    )
-    return generation
+def _values(asked: Put, generation: int, now: datetime) -> dict[str, object]:
+    wanted = asked.wanted
+    return {
+        "score_key": wanted.score_key,
+        "generation": generation,
+        "source": wanted.source,
+        "project": wanted.project,
+        "target": wanted.target,
+        "evaluator": wanted.evaluator,
+        "score_name": wanted.score_name,
+        "action": wanted.action,
+        "payload": wanted.payload,
+        "comment": wanted.comment,
+        "details": wanted.details,
+        "digest": wanted.digest,
+        "revision": 1,
+        "state": "pending",
+        "tried": False,
+        "attempts": 0,
+        "not_before": now,
+        "row_id": asked.row_id,
+        "run_id": asked.run_id,
+        "queued_at": now,
+    }
 
 
 def _is(score_key: str, generation: int) -> ColumnElement[bool]:
