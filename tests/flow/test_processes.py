@@ -38,8 +38,11 @@ def put(platform: FakePlatform) -> list[Sample]:
     return found
 
 
-def start(folder: Path, server: JudgeServer, *more: str) -> "subprocess.Popen[str]":
+def start(
+    folder: Path, server: JudgeServer, *more: str, state: str | None = None, usd: float = 10
+) -> "subprocess.Popen[str]":
     config = folder / "groundwire.toml"
+    state = state or f"sqlite:///{folder / 'state.db'}"
     config.write_text(
         f"""
 [judges.default]
@@ -47,7 +50,8 @@ kind = "llm"
 model = "m"
 base_url = "{server.url}"
 api_key = "{"k" * 20}"
-price = {{ input = 1.0, output = 1.0 }}
+price = {{ input = 20.0, output = 20.0 }}
+max_output_tokens = 300
 
 [sources.prod]
 platform = "groundwire.connectors.testing:fake"
@@ -58,10 +62,10 @@ name = "{NAME}"
 source = "prod"
 settle = 0
 every = "1s"
-cap = {{ usd = 10, per = "day" }}
+cap = {{ usd = {usd}, per = "day" }}
 
 [state]
-url = "sqlite:///{folder / "state.db"}"
+url = "{state}"
 """
     )
     command = [sys.executable, "-m", "groundwire.jobs.cli", "run", "--config", str(config), *more]
@@ -106,3 +110,17 @@ def test_told_to_stop_it_ends_what_is_under_way_and_leaves_the_rest_for_the_next
     finished(start(tmp_path, server, "--once"))
     assert shown(platform) == expected(found)
     assert len(server.calls) == 2 * TRACES
+
+
+@pytest.mark.postgres
+def test_four_on_postgresql_under_one_cap_that_they_use_up_and_never_pass(
+    tmp_path: Path, server: JudgeServer, platform: FakePlatform, postgres_url: str
+) -> None:
+    cap = 1.5
+    found = list(make_samples(80, seed=4, invalid=0, first_end=datetime.now(UTC) - timedelta(minutes=10)))
+    platform.put_all(sample.trace for sample in found)
+    four = [start(tmp_path, server, "--once", state=postgres_url, usd=cap) for _ in range(4)]
+    for process in four:
+        finished(process)
+    billed = sum(20 * (call.prompt_tokens + call.completion_tokens) for call in server.calls) / 1e6
+    assert 0.95 * cap <= billed <= cap

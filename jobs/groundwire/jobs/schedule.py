@@ -138,18 +138,21 @@ class Runner:
                 self._running.discard(task)
 
     async def poll(self, source: str) -> None:
-        """One turn of a source's line, if no other process has it. What fails for a while is noted as an outage."""
+        """One turn of a source's line. What fails for a while is noted as an outage.
+
+        Where another process pulls the source, this one judges what is due with it.
+        """
         service, now = self.service, self.service.clock()
         async with leased(service, source) as held:
             if not held:
                 log.info("another process pulls it", extra={"action": "lease", "source": source})
-                return
             try:
                 line = service.line(source, self.by_source[source], run_id=self.run_id)
                 await service.ledger.expire()
-                self.total += await line.turn(await self._window(source))
+                self.total += await line.turn(await self._window(source) if held else None)
                 self.stopped_evaluators |= line.gave_up
-                await self._recovered(source)
+                if held:
+                    await self._recovered(source)
             except RetryLater as error:
                 self.failed[source] = str(error)
                 await self._outage(source, now)
