@@ -14,7 +14,7 @@ OWN_TRACES = "groundwire"
 
 
 def is_loop(trace: Trace) -> bool:
-    """Whether a trace is an evaluator's own: refused whatever the filter says (DESIGN §5, loop guard).
+    """Whether a trace is an evaluator's own: refused whatever the filter says.
 
     groundwire's judge, Langfuse's `langfuse*` and `llm-as-a-judge` environments, LangSmith's `evaluators` project, and
     whatever an EVALUATOR span is the root of.

@@ -9,7 +9,7 @@ from groundwire.scorer.spend import MICRO
 __all__ = ["LIMIT", "headline", "write_comment"]
 
 LIMIT = 4_000
-"""Most characters of a comment (DESIGN §6)."""
+"""Most characters of a comment."""
 
 LEXICAL = "Lexical check (offline rules): words, figures and names were compared; meaning was not judged."
 _DIMENSIONS = {

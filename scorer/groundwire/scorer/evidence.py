@@ -30,7 +30,7 @@ BlockKind = Literal["tool", "user", "provided"]
 """`tool` blocks are named E, `user` blocks U, `provided` ones (system prompt, caller's context) S."""
 
 GIVEN_CHARACTERS = 4_000
-"""What the U and S blocks share among themselves, in characters (DESIGN §3)."""
+"""What the U and S blocks share among themselves, in characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,7 @@ def _show(block: Block, text_room: int, arguments_room: int) -> Shown:
 
 
 def content_hash(question: str, answer: str, blocks: Iterable[Block]) -> str:
-    """The identity of what is judged: question, answer, evidence texts and tool statuses, untruncated (DESIGN §5).
+    """The identity of what is judged: question, answer, evidence texts and tool statuses, untruncated.
 
     Usage, cost, names and times are no part of it. 64 hex digits (SHA-256).
     """

@@ -41,7 +41,7 @@ DIMENSION_WEIGHTS: Mapping[str, float] = {
 }
 """What each dimension of the SPAN path weighs, as the metric's manifest says."""
 DECIDED_SHARE = 0.8
-"""Least share of the claims that must bear a label for a score to be given (DESIGN §3)."""
+"""Least share of the claims that must bear a label for a score to be given."""
 
 LONGEST_CHECKED = 1_000
 """Most characters of a claim that the code checks read: more is no statement, and costs seconds."""

@@ -298,7 +298,7 @@ class Metric:
         return self._row(partition, self.material(partition), outcome, Coverage(), Tally(), evaluator="")
 
     def content_hash(self, partition: Partition, *, found: Material | Broken | None = None) -> str:
-        """The identity of what is judged (DESIGN §5); of a partition of an invalid shape, of that shape.
+        """The identity of what is judged; of a partition of an invalid shape, of that shape.
 
         `found` is the partition's `material`, where that has been read already.
         """
