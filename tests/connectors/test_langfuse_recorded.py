@@ -232,6 +232,21 @@ async def test_trace_by_the_older_endpoints(name: str, play: Any) -> None:
     check(name, await fetched(settings, trace_id), mode="dual")
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_root_that_comes_after_its_child(mode: str) -> None:
+    """The child can be read at once, without its root."""
+    found = {}
+    for moment in ("before", "after"):
+        recording = f"{mode}/extra_late_root_{moment}"
+        with served(Player({**FOUND, "GET /v2/observations": [f"{mode}/obs_v2_limit_0", recording]})) as url:
+            found[moment] = await fetched(settings_for(url), trace_id_of(recording))
+    before, after = found["before"], found["after"]
+    assert before.trace_id == after.trace_id
+    assert ([span.name for span in before.spans], before.flags) == (["early-child"], ("no_root",))
+    assert shape(after) == [("TOOL", "early-child", "late-root"), ("AGENT", "late-root", None)]
+    assert after.flags == ()
+
+
 @pytest.mark.vcr
 async def test_a_session_of_several_traces(play: Any) -> None:
     settings = play({**FOUND, "GET /v2/observations": ["events_only/obs_v2_limit_0", "events_only/obs_v2_session"]})
