@@ -38,6 +38,11 @@ class SignalResult:
     seconds: float = 0.0
     """How long the answer took."""
 
+    @property
+    def holds(self) -> bool | None:
+        """Whether it matched; None where nobody can tell."""
+        return None if self.outcome == "unknown" else self.outcome == "matched"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fired:
@@ -79,7 +84,6 @@ def conclude(
     answer: str,
     rules: Sequence[tuple[GuardRule, bool | None, Sequence[str]]],
     signals: Mapping[str, SignalResult],
-    usage: Usage,
 ) -> GuardResult:
     """What the rules' outcomes come to; each is given with the names of the signals that decided it."""
     fired = tuple(
@@ -105,7 +109,6 @@ def conclude(
         warnings=tuple(dict.fromkeys(warnings)),
         signals=signals,
         fired=fired,
-        usage=usage,
     )
 
 
