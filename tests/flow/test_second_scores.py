@@ -1,5 +1,6 @@
 """What stands beside a score where it is asked for: its label, its dimensions, and why there is none."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -8,9 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.flow.rig import START, Rig, knowing, rig
+from tests.jobs.test_cli_score import ORDER, trace
 from tests.scorer.scripted import ScriptedJudge
 
 from groundwire.connectors.testing import Sample, make_sample
+from groundwire.jobs.schedule import Runner
+from groundwire.jobs.service import open_service
+from groundwire.jobs.settings import Settings
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store import outbox
 from groundwire.scorer import Dimensions, Failure
@@ -122,3 +127,24 @@ async def test_a_retracted_run_takes_them_along(tmp_path: Path) -> None:
 def test_what_a_metric_does_not_have_is_refused(spec: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         EvaluatorSpec.model_validate({"name": "g", "source": "s", **spec})
+
+
+async def test_a_file_gets_them_too(tmp_path: Path) -> None:
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text(json.dumps(trace("It weighs 2.4 kg. The refund is 310 euros.", ORDER)) + "\n")
+    out = tmp_path / "scores.jsonl"
+    settings = Settings.model_validate(
+        {
+            "sources": {"local": {"platform": "files", "path": str(traces), "out": str(out)}},
+            "evaluators": [{"name": "grounded", "source": "local", "settle": 0, "write_label": True}],
+            "state": {"url": f"sqlite:///{tmp_path / 'state.db'}"},
+        }
+    )
+    for _ in range(2):
+        async with open_service(settings) as service:
+            runner = Runner(service, [await service.evaluator(settings.evaluators[0])], run_id="run-1")
+            await runner.once()
+            assert runner.failed == runner.stopped == {}
+        written = [json.loads(line) for line in out.read_text().splitlines()]
+        assert {line["name"]: line["value"] for line in written} == {"grounded": 0.5, "grounded.label": "hallucinated"}
+        assert len(written) == 2
