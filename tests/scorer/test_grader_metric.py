@@ -19,7 +19,7 @@ from groundwire.scorer import (
 )
 
 ANSWER = "Order 42 shipped on 3 May."
-LLM = {"model": "gpt-5-mini", "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
+LLM: dict[str, Any] = {"model": "gpt-5-mini", "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
 
 
 def span(span_id: str, kind: str, parent: str | None = "root", **fields: Any) -> dict[str, Any]:

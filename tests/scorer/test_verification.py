@@ -97,6 +97,25 @@ def test_numbers_must_stand_in_the_quote(claim: str, quote: str, kept: bool) -> 
 
 
 @pytest.mark.parametrize(
+    ("quote", "text", "kept"),
+    [
+        ("used licenses", "for unused licenses", False),
+        ("used licenses", "Used Licenses, not unused licenses", True),
+        ("4 days", "within 14 days", False),
+        ("14 days", "within 1.14 days", False),
+        ("costs 14", "it costs 14.50", False),
+        ("costs 14", "it costs 14.", True),
+        ("license", "licenses", False),
+        ("据存储在EU", "数据存储在EU地区", True),
+        ("with-in", "(with-in)", True),
+    ],
+)
+def test_a_quote_neither_begins_nor_ends_inside_a_word_or_number(quote: str, text: str, kept: bool) -> None:
+    found = verify([item("A claim.", quote, "s")], {"s": text}).claims[0]
+    assert (found.outcome == "kept") is kept
+
+
+@pytest.mark.parametrize(
     ("label", "outcome", "reason"),
     [
         ("supported", "kept", None),

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -137,21 +137,50 @@ def _normalise(text: str) -> tuple[str, list[int]]:
     return "".join(characters), origins
 
 
-def find_quote(quote: str, text: str, *, after: int = 0) -> Quote | None:
-    """Look a quote up: exact first, then normalised. Searches from offset `after`; None where it isn't there."""
+def find_quote(quote: str, text: str, *, after: int = 0, whole: bool = False) -> Quote | None:
+    """Look a quote up: exact first, then normalised. Searches from offset `after`; None where it isn't there.
+
+    With `whole` it may not begin or end inside a word or a number: `used licenses` isn't in `unused licenses`, `4 days`
+    not in `14 days`.
+    """
     if not quote.strip():
         return None
-    start = text.find(quote, after)
-    if start >= 0:
-        return Quote(start=start, end=start + len(quote), exact=True)
+    for start in _places(quote, text, after):
+        if not whole or _is_whole(text, start, start + len(quote)):
+            return Quote(start=start, end=start + len(quote), exact=True)
     needle = _normalise(quote.strip())[0].strip()
     if not needle:
         return None
     haystack, origins = _normalise(text[after:])
-    start = haystack.find(needle)
-    if start < 0:
-        return None
-    return Quote(start=after + origins[start], end=after + origins[start + len(needle) - 1] + 1, exact=False)
+    for start in _places(needle, haystack, 0):
+        if not whole or _is_whole(haystack, start, start + len(needle)):
+            return Quote(start=after + origins[start], end=after + origins[start + len(needle) - 1] + 1, exact=False)
+    return None
+
+
+def _places(needle: str, text: str, after: int) -> Iterator[int]:
+    start = text.find(needle, after)
+    while start >= 0:
+        yield start
+        start = text.find(needle, start + 1)
+
+
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts whose words nothing parts: an edge there is no edge of a word."""
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    return not _joined(text, start) and not _joined(text, end)
+
+
+def _joined(text: str, at: int) -> bool:
+    """Whether a word or a number goes on over that offset."""
+    before, after = text[at - 1 : at], text[at : at + 1]
+    if before in (".", ",") and text[at - 2 : at - 1].isdigit() and after.isdigit():
+        return True
+    if after in (".", ",") and before.isdigit() and text[at + 1 : at + 2].isdigit():
+        return True
+    return all(_WORD.match(one) and not _UNSPACED.match(one) for one in (before, after))
 
 
 def locate(texts: Sequence[str], answer: str, *, overlapping: bool = False) -> tuple[DraftClaim, ...]:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Literal
 
 from groundwire.scorer.checks import read_values
+from groundwire.scorer.claims import find_quote
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.graders.sample import Grade, Sample
 
@@ -16,8 +17,6 @@ __all__ = ["answer_match", "contains", "decode_answer"]
 
 Mode = Literal["contains", "exact", "regex", "numeric", "json_path"]
 
-_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Scripts whose words nothing parts: an edge there is no edge of a word."""
 _FENCED = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
 
 
@@ -37,7 +36,7 @@ def answer_match(
     `contains`: every expected text stands in it, as whole words unless told otherwise. `exact`: it equals one of them.
     `regex`: every pattern is found in it. `numeric`: a number of it is within `tolerance` of the expected one (a share
     of that where `relative`). `json_path`: the answer is JSON and the value at `path` equals the expected one, numbers
-    within `tolerance`. Letters of either case are the same unless `ignore_case` is off; white space is one blank.
+    within `tolerance`. Upper and lower case are the same unless `ignore_case` is off; so is white space of any kind.
     """
     wanted = sample.expect if expect is None else expect
     if wanted is None:
@@ -65,16 +64,14 @@ def answer_match(
 
 
 def contains(text: str, part: str, *, ignore_case: bool = True, whole_words: bool = True) -> bool:
-    """Whether `part` stands in `text`: `EU` doesn't in `museum`, `14 days` not in `114 days` nor in `1.14 days`."""
-    needle, haystack = _folded(part, ignore_case), _folded(text, ignore_case)
-    if not needle:
-        return False
-    if not whole_words:
-        return needle in haystack
-    letter = rf"[^\W{_UNSPACED}]"
-    before = rf"(?<!{letter})(?<!\d[.,])" if re.match(letter, needle) else ""
-    after = rf"(?!{letter})(?![.,]\d)" if re.search(letter + r"\Z", needle) else ""
-    return re.search(before + re.escape(needle) + after, haystack) is not None
+    """Whether `part` stands in `text`: `EU` doesn't in `museum`, `14 days` not in `114 days` nor in `1.14 days`.
+
+    White space, quotation marks and dashes of any kind are alike.
+    """
+    found = find_quote(part, text, whole=whole_words)
+    if found is None or ignore_case:
+        return found is not None
+    return found.exact or text[found.start : found.end].split() == part.split()
 
 
 def decode_answer(answer: str) -> Any:

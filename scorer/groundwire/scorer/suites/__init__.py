@@ -2,17 +2,10 @@
 
 from groundwire.scorer.suites.agreement import JudgeAgreement, judge_agreement
 from groundwire.scorer.suites.case import Case, CaseKind, Purpose
-from groundwire.scorer.suites.gate import (
-    GateCheck,
-    GateConfig,
-    GateReport,
-    RiseRule,
-    ShareRule,
-    decide_gate,
-    require_comparable,
-)
+from groundwire.scorer.suites.gate import GateCheck, GateReport, decide_gate, require_comparable
 from groundwire.scorer.suites.markdown import gate_markdown
 from groundwire.scorer.suites.results import GradeRow, JudgeRow, SuiteResults, TrialRow, suite_fingerprint
+from groundwire.scorer.suites.rules import GateConfig, RiseRule, ShareRule
 from groundwire.scorer.suites.summary import CaseTally, Rate, Summary, summarise_trials, tally_cases
 
 __all__ = [

@@ -262,7 +262,7 @@ def _look_up(passage: CitedPassage, sources: Mapping[str, str]) -> CheckedPassag
     if passage.start is not None and text.startswith(passage.quote, passage.start):
         end = passage.start + len(passage.quote)
         return checked.model_copy(update={"start": passage.start, "end": end, "exact": True})
-    found = find_quote(passage.quote, text)
+    found = find_quote(passage.quote, text, whole=True)
     if found is None:
         return checked
     moved = passage.start is not None and not found.start <= passage.start < found.end
