@@ -139,13 +139,6 @@ async def running(
         stop = asyncio.Event()
         tasks = [asyncio.ensure_future(one(stop)) for one in (web, take)]
         url = f"http://127.0.0.1:{ports[0]}"
-        async with httpx.AsyncClient() as client, asyncio.timeout(5):
-            while True:
-                try:
-                    await client.get(f"{url}/healthz")
-                    break
-                except httpx.ConnectError:
-                    await asyncio.sleep(0.02)
         try:
             yield Running(service=service, runner=runner, intake=intake, url=url)
         finally:

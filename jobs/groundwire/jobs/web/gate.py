@@ -92,7 +92,7 @@ class Gate:
                 await send(message)
 
             try:
-                await self.app(scope, _replayed(pieces[0], receive), told)
+                await self.app(_as_json(scope), _replayed(pieces[0], receive), told)
             except Exception as error:  # noqa: BLE001 - the server would log its message, which may hold trace text
                 log.error("a request failed", extra={"action": "answer", "reason": type(error).__name__})
                 if not began:
@@ -114,6 +114,12 @@ class Gate:
 
 async def _silence(scope: Scope, receive: Receive, send: Send) -> None:
     """The caller is gone: nobody is answered."""
+
+
+def _as_json(scope: Scope) -> Scope:
+    """The request with its body's type named: every body is JSON, whatever a caller's tool says of it."""
+    others = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
+    return {**scope, "headers": [*others, (b"content-type", b"application/json")]}
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

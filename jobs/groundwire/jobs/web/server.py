@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS = 512
 """Requests under way at once; beyond, the answer is 503."""
+BACKLOG = 2048
+"""Connections that wait to be taken."""
 DRAIN = 10.0
 """Seconds that requests under way have to end in."""
 
@@ -38,6 +40,7 @@ def listen(spec: ServiceSpec) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((spec.host, spec.port))
+        listening.listen(BACKLOG)  # who calls before the server is up waits for it
     except OSError as error:
         listening.close()
         raise ConfigError(f"service: can't listen on {spec.host}:{spec.port}: {error.strerror}") from None
@@ -71,12 +74,14 @@ async def serve(app: FastAPI, listening: socket.socket, stop: asyncio.Event) -> 
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(ended.set)
 
-    threading.Thread(target=work, name="groundwire-web", daemon=True).start()
+    thread = threading.Thread(target=work, name="groundwire-web", daemon=True)
+    thread.start()
     waits = [asyncio.create_task(event.wait()) for event in (ended, stop)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         server.should_exit = True
         await ended.wait()
+        thread.join()  # it has nothing left to do
         for wait in waits:
             wait.cancel()
