@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -149,12 +150,9 @@ class Wire:
 
 
 def read_version(text: str | None) -> Version | None:
-    """A version's three numbers; None where it has others."""
-    parts = (text or "").split(".")[:3]
-    numbers = ["".join(character for character in part if character.isdecimal()) for part in parts]
-    if len(numbers) < 3 or not all(numbers):
-        return None
-    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+    """A version's three numbers; None where it begins with none."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", text or "")
+    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
 
 
 def iso(moment: datetime) -> str:
