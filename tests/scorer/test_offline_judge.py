@@ -40,7 +40,7 @@ async def test_spans_are_stretches_of_the_answer() -> None:
     reply = await OfflineJudge().spans("", answer, view('{"fare": 20}'))
     assert reply.value is not None
     (span,) = reply.value
-    assert (span.text, span.type) == ("It includes 3 meals.", "unsupported_addition")
+    assert (span.text, span.type) == ("includes 3 meals", "unsupported_addition")
     assert answer[span.start : span.end] == span.text
     assert 0.5 <= span.probability <= 1
 

@@ -1,6 +1,6 @@
 """The offline judge: free, deterministic, without a network; it compares words and values and says so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, Self
 
 from groundwire.scorer.claims import Claim, DraftClaim
@@ -13,8 +13,9 @@ from groundwire.scorer.judges.dimensions import weigh_dimensions
 from groundwire.scorer.judges.languages import guess
 from groundwire.scorer.judges.phrases import INSTRUCTION
 from groundwire.scorer.judges.segments import segments
+from groundwire.scorer.judges.stretches import stretches, turned_round, unknown_names
 from groundwire.scorer.judges.transcripts import view_of_transcript
-from groundwire.scorer.judges.verdicts import judge_claim
+from groundwire.scorer.judges.verdicts import LEXICAL, judge_claim
 from groundwire.scorer.spend import Account
 
 __all__ = ["OfflineJudge"]
@@ -24,6 +25,8 @@ _CAPABILITIES: frozenset[Capability] = frozenset(
 )
 _DECIDED_SHARE = 0.5
 """Least share of the statements that must be decided for the SPAN path and for a classification."""
+_LIKELY = 0.6
+"""Probability that a name of several words is made up where the evidence has none of them, or that a negation is."""
 _SpanType = Literal["contradiction", "unsupported_addition", "fabricated_reference"]
 _SPAN_TYPES: dict[str, _SpanType] = {"contradiction": "contradiction", "fabricated_reference": "fabricated_reference"}
 
@@ -90,21 +93,9 @@ class OfflineJudge:
         )
 
     async def spans(self, question: str, answer: str, evidence: View) -> Reply[tuple[UnsupportedSpan, ...]]:  # noqa: ARG002 - as above
-        """The hallucinated statements as stretches of the answer; unknown where none is and most are undecided."""
-        claims, _ = self._label(self._facts(answer), evidence)
-        found = tuple(
-            UnsupportedSpan(
-                text=claim.text,
-                start=claim.start,
-                end=claim.end,
-                probability=claim.probability or 0.0,
-                type=_SPAN_TYPES.get(claim.type or "", "unsupported_addition"),
-                reason=claim.reason,
-                evidence=claim.evidence,
-            )
-            for claim in claims
-            if claim.label == "hallucinated" and claim.start is not None and claim.end is not None
-        )
+        """What is wrong in the hallucinated statements; unknown where none is and most are undecided."""
+        claims, bench = self._label(self._facts(answer), evidence)
+        found = tuple(span for claim in claims for span in _spans_of(claim, bench))
         if not found and _undecided(claims):
             return Reply(failure=_UNDECIDED)
         return Reply(value=found)
@@ -125,6 +116,33 @@ class OfflineJudge:
         bench = Bench.of(evidence, self._language, self._combination)
         language = guess(" ".join(claim.text for claim in claims), self._language)
         return tuple(judge_claim(claim, bench, language=language) for claim in claims), bench
+
+
+def _spans_of(claim: Claim, bench: Bench) -> Iterator[UnsupportedSpan]:
+    """The wrong words of a statement where it stands in the answer."""
+    if claim.start is None:
+        return
+    if claim.label == "hallucinated":
+        places, kind, sure, why = stretches(claim, bench), claim.type, claim.probability or 0.0, claim.reason
+    elif bench.reads and not bench.cut:
+        sure = _LIKELY
+        if places := turned_round(claim, bench):
+            kind, why = "contradiction", f"{LEXICAL}: the evidence says it without the negation"
+        else:
+            places, kind = unknown_names(claim, bench), None
+            why = f"{LEXICAL}: no word of this name is in the evidence"
+    else:
+        return
+    for start, end in places:
+        yield UnsupportedSpan(
+            text=claim.text[start:end],
+            start=claim.start + start,
+            end=claim.start + end,
+            probability=sure,
+            type=_SPAN_TYPES.get(kind or "", "unsupported_addition"),
+            reason=why,
+            evidence=claim.evidence if claim.label == "hallucinated" else None,
+        )
 
 
 _UNDECIDED = Failure(status="unknown", reason="undecided", message="the lexical check could not decide most statements")
