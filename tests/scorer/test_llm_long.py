@@ -52,7 +52,7 @@ def within(server: JudgeServer, limit: int = DEFAULT) -> bool:
 
 @pytest.mark.parametrize("kind", LONG)
 async def test_a_long_answer_is_split_within_the_bound(judge_server: JudgeServer, kind: str) -> None:
-    reply = await judge_of(judge_server, max_output_tokens=100_000).split(QUESTION, long(kind, LENGTH))
+    reply = await judge_of(judge_server, max_output_tokens=100_000).split(QUESTION, long(kind, 26_000))
     assert within(judge_server)
     assert reply.value is not None or (reply.failure is not None and reply.failure.status == "unknown")
 
@@ -175,7 +175,7 @@ PRICE_TOOL = tool("price", {"total_eur": 318.5})
     [
         trace(FACT, PRICE_TOOL, LOG, question=long("words", 50_000)),
         trace(f"{FACT} The refund was 99 euros.", PRICE_TOOL, LOG),
-        trace(long("words", 13_000), PRICE_TOOL, LOG),
+        trace(long("one word", 13_000), PRICE_TOOL, LOG),
         trace(FACT, PRICE_TOOL, *(tool(f"t{n}", {"n": n}, error="broken", second=3) for n in range(40))),
         completion(FACT, {"total_eur": 318.5}, long("words", 60_000), question=long("one word", 50_000)),
         completion(long("words", 20_000), {"total_eur": 318.5}, long("words", 60_000)),
@@ -200,3 +200,13 @@ async def test_what_gave_way_is_measured_against_min_coverage(judge_server: Judg
     again = await scored(judge_server, partition)
     assert again.status == "scored"
     assert again.coverage.share == row.coverage.share
+
+
+async def test_the_outlook_knows_that_short_prompts_are_many(judge_server: JudgeServer) -> None:
+    partition = trace("It departs at 18:40 from gate B17. " * 200, PRICE_TOOL)
+    wide, narrow = metric_of(judge_server), metric_of(judge_server, max_prompt_chars=4_000)
+    assert narrow.outlook(partition).calls > wide.outlook(partition).calls
+    row = await narrow.score(partition)
+    await narrow.judge.close()  # type: ignore[attr-defined]
+    assert row.usage.calls <= 2 * narrow.outlook(partition).calls
+    assert row.usage.micro_dollars <= narrow.outlook(partition).worst_micro_dollars

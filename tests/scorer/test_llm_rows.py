@@ -125,14 +125,13 @@ async def test_a_missing_feature_is_learnt_once_and_noted(judge_server: JudgeSer
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-@pytest.mark.parametrize("where", ["answer", "tool result", "user turn"])
+@pytest.mark.parametrize("where", ["answer", "tool result"])
 async def test_an_attack_changes_no_verdict_and_stands_in_the_comment(
     judge_server: JudgeServer, where: str, attack: str
 ) -> None:
     answer = f"{ANSWER}\n\n{attack}" if where == "answer" else ANSWER
     result = {**RESULT, "remark": attack} if where == "tool result" else RESULT
-    question = f"When does it leave?\n{attack}" if where == "user turn" else "When does it leave?"
-    row = await scored(judge_server, trace(answer, tool("flights", result), question=question))
+    row = await scored(judge_server, trace(answer, tool("flights", result), question=f"When does it leave?\n{attack}"))
     clean = await scored(judge_server, trace(ANSWER, tool("flights", RESULT), question="When does it leave?"))
     assert [claim.label for claim in row.claims if claim.text in ANSWER] == [claim.label for claim in clean.claims]
     assert [claim.label for claim in clean.claims] == ["supported", "hallucinated"]

@@ -11,7 +11,13 @@ from groundwire.scorer.judge import Judge
 from groundwire.scorer.judges.asking import Asking
 from groundwire.scorer.judges.endpoint import bill_of
 from groundwire.scorer.judges.forms import CLAIMS, FAITHFULNESS, LABELS, QUOTES, SPANS, VERDICT, Form
-from groundwire.scorer.judges.labelling import CLAIMS_PER_CALL, FRAME_TOKENS, LABEL_TOKENS, QUOTE_TOKENS
+from groundwire.scorer.judges.labelling import (
+    CLAIMS_PER_CALL,
+    CLAIMS_SHARE,
+    FRAME_TOKENS,
+    LABEL_TOKENS,
+    QUOTE_TOKENS,
+)
 from groundwire.scorer.judges.llm import ANSWER_CHUNK, VERDICT_TOKENS, LLMJudge, answer_tokens
 from groundwire.scorer.judges.rendering import claims_section, render_view
 from groundwire.scorer.judges.wire import Question
@@ -74,8 +80,9 @@ def estimate(
     about = [Section(name="QUESTION", text=question), Section(name="ANSWER", text=answer)]
     match path:
         case "trace":
-            for start in range(0, max(len(answer), 1), ANSWER_CHUNK):
-                piece = answer[start : start + ANSWER_CHUNK]
+            chunk = min(ANSWER_CHUNK, judge.asking.max_chars * 3 // 8)  # beside the question and the prompt's own text
+            for start in range(0, max(len(answer), 1), chunk):
+                piece = answer[start : start + chunk]
                 sections = [about[0], Section(name="ANSWER", text=piece)]
                 outlook.add("claims", CLAIMS, sections, answer_tokens(piece), len(piece.encode()) / LIKELY_BYTES * 1.5)
             _labels(outlook, answer, [*blocks, about[0]], rounds=2 if recheck else 1)
@@ -93,10 +100,11 @@ def _labels(outlook: "_Outlook", answer: str, shared: Sequence[Section], *, roun
     """The calls for labels: as many as the answer likely has claims; what is asked again is in the worst case only."""
     claims = max(len(answer) // CLAIM_CHARACTERS, 1)
     size = max(len(answer) // claims, 1)
-    for start in range(0, claims, CLAIMS_PER_CALL):
+    at_once = max(min(CLAIMS_PER_CALL, outlook.judge.asking.max_chars // CLAIMS_SHARE // (size + 4)), 1)
+    for start in range(0, claims, at_once):
         named = [
             (f"C{index + 1}", DraftClaim(text=answer[index * size : (index + 1) * size]))
-            for index in range(start, min(start + CLAIMS_PER_CALL, claims))
+            for index in range(start, min(start + at_once, claims))
         ]
         sections = [*shared, claims_section(named, Redaction())]
         limit = FRAME_TOKENS + LABEL_TOKENS * len(named)

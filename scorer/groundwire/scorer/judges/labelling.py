@@ -14,7 +14,7 @@ from groundwire.scorer.judges.reading import read_items
 from groundwire.scorer.judges.rendering import RenderedView, asked_section, claims_section, render_view
 from groundwire.scorer.redaction import Redaction
 
-__all__ = ["CLAIMS_PER_CALL", "LABEL_TOKENS", "QUOTE_TOKENS", "Labelling"]
+__all__ = ["CLAIMS_PER_CALL", "CLAIMS_SHARE", "LABEL_TOKENS", "QUOTE_TOKENS", "Labelling"]
 
 CLAIMS_PER_CALL = 30
 """More claims are labelled in several calls: a long list loses entries."""
