@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.scorer.openai_server import JudgeServer
 from typer.testing import CliRunner
 
 from groundwire.jobs.cli import app
@@ -70,6 +71,9 @@ def test_json_and_the_ways_out(folder: Path) -> None:
         (["draft.json", "--sources", "draft.json"], "sources: expected"),
         (["draft.json", "--sources", "sources.json", "--model", "m"], "add --judge llm"),
         (["draft.json", "--sources", "sources.json", "--judge", "oracle"], "--judge"),
+        (["draft.json", "--sources", "sources.json", "--judge", "offline", "--model", "m"], "for --judge llm"),
+        (["draft.json", "--sources", "sources.json", "--judge", "llm", "--config", "no.toml"], "no.toml: No such file"),
+        (["draft.json", "--sources", "sources.json", "--judge", "llm", "--config", "draft.json"], "not valid TOML"),
         (["draft.json", "--sources", "sources.json", "--retry", "verify_hooks"], "module:function"),
         (["draft.json", "--sources", "sources.json", "--retry", "verify_hooks:none"], "has no none"),
         (["draft.json", "--sources", "sources.json", "--retry", "not_there:x"], "can't be imported"),
@@ -80,3 +84,26 @@ def test_bad_input_is_one_line(folder: Path, arguments: list[str], says: str) ->
     assert code == 2
     assert says in line
     assert "\n" not in line
+
+
+def test_a_model_is_asked_about_what_the_code_checks_keep(folder: Path) -> None:
+    server = JudgeServer().start()
+    options = ("--json", "--judge", "llm", "--model", "gpt-5-mini", "--base-url", server.url)
+    try:
+        code, out = verify("draft.json", "--sources", "sources.json", *options)
+        asked = len(server.calls)
+        unknown = verify("draft.json", "--sources", "sources.json", *options, "--max-usd", "1")
+        (folder / "judge.toml").write_text("[judge]\nprice = { input = 1, output = 1 }\n")
+        priced = ("--max-usd", "1", "--config", "judge.toml")
+        capped, paid = verify("draft.json", "--sources", "sources.json", *options, *priced)
+    finally:
+        server.stop()
+    found = json.loads(out)
+    assert (code, capped) == (1, 1)
+    assert [claim["label"] is not None for claim in found["claims"]] == [True, True, False]
+    assert found["usage"]["calls"] == 2
+    assert asked >= 2
+    assert found["judge"]["model"] == "gpt-5-mini"
+    assert unknown[0] == 2
+    assert "no price is known for 'gpt-5-mini'" in unknown[1]
+    assert json.loads(paid)["usage"]["micro_dollars"] > 0

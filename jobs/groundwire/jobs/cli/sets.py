@@ -24,6 +24,9 @@ def verify(
     model: Model = None,
     base_url: BaseUrl = None,
     max_usd: MaxUsd = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A TOML file with a [judge] table: its price, headers, …")
+    ] = None,
     retry: Annotated[
         str | None, typer.Option("--retry", metavar="MODULE:FUNCTION", help="Redrafts a claim that failed, once.")
     ] = None,
@@ -33,7 +36,7 @@ def verify(
     from groundwire.jobs.cli.judges import JudgeOptions
     from groundwire.jobs.cli.verify import VerifyOptions, run_verify
 
-    asked = JudgeOptions.of(judge, model=model, base_url=base_url, max_usd=max_usd)
+    asked = JudgeOptions.of(judge, model=model, base_url=base_url, max_usd=max_usd, config=config)
     options = VerifyOptions(draft=draft, sources=sources, as_json=as_json, judge=asked, retry=retry, escalate=escalate)
     raise typer.Exit(run_verify(options))
 

@@ -1,7 +1,8 @@
 """Citations as the providers' APIs return them: Anthropic's on text blocks, OpenAI's as annotations with offsets."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from groundwire.scorer.judges.languages import guess
@@ -71,9 +72,9 @@ def read_openai(data: Mapping[str, Any], sources: Mapping[str, str]) -> _Found |
     texts = list(_annotated(data))
     if not texts:
         return None
-    claims: dict[tuple[int, str], list[CitedPassage]] = {}
+    claims: list[CitedClaim] = []
     uncited: list[str] = []
-    for number, (text, annotations) in enumerate(texts):
+    for text, annotations in texts:
         places = sentences(text, language=guess(text))
         cited: dict[int, list[CitedPassage]] = {}
         for annotation in annotations:
@@ -84,10 +85,10 @@ def read_openai(data: Mapping[str, Any], sources: Mapping[str, str]) -> _Found |
         for position, (start, end) in enumerate(places):
             sentence = _LOOSE_STOP.sub(r"\1", _MARKER.sub(" ", text[start:end])).strip()
             if position in cited:
-                claims.setdefault((number, sentence), []).extend(cited[position])
+                claims.append(CitedClaim(text=sentence, passages=tuple(cited[position])))
             elif _WORDS.search(sentence):
                 uncited.append(sentence)
-    return tuple(CitedClaim(text=text, passages=tuple(found)) for (_, text), found in claims.items()), tuple(uncited)
+    return tuple(claims), tuple(uncited)
 
 
 def _annotated(data: Mapping[str, Any]) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
@@ -130,15 +131,16 @@ def _offset(value: Any) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def _sentence_at(text: str, places: tuple[tuple[int, int], ...], start: int, end: int) -> int | None:
+def _sentence_at(text: str, places: Sequence[tuple[int, int]], start: int, end: int) -> int | None:
     """The sentence that an annotation is about: where it covers words, theirs; where it is a mark, the one before."""
-    if _WORDS.search(_MARKER.sub(" ", text[start:end])):
-        at = start + len(text[start:end]) - len(text[start:end].lstrip())
-        found = [position for position, place in enumerate(places) if place[0] <= at]
-        return found[-1] if found else None
-    before = [
-        position
-        for position, place in enumerate(places)
-        if place[0] < max(start, 1) and _WORDS.search(_MARKER.sub(" ", text[place[0] : min(place[1], max(start, 1))]))
-    ]
-    return before[-1] if before else None
+    covered = text[start:end]
+    if _WORDS.search(_MARKER.sub(" ", covered)):
+        at = start + len(covered) - len(covered.lstrip())
+        position = bisect_right(places, (at, len(text)))
+        return position - 1 if position else None
+    stop = max(start, 1)
+    for position in range(bisect_left(places, (stop, 0)) - 1, -1, -1):
+        begin, finish = places[position]
+        if _WORDS.search(_MARKER.sub(" ", text[begin : min(finish, stop)])):
+            return position
+    return None
