@@ -175,7 +175,7 @@ PRICE_TOOL = tool("price", {"total_eur": 318.5})
     [
         trace(FACT, PRICE_TOOL, LOG, question=long("words", 50_000)),
         trace(f"{FACT} The refund was 99 euros.", PRICE_TOOL, LOG),
-        trace(long("one word", 13_000), PRICE_TOOL, LOG),
+        trace(long("words", 12_500), PRICE_TOOL, LOG),
         trace(FACT, PRICE_TOOL, *(tool(f"t{n}", {"n": n}, error="broken", second=3) for n in range(40))),
         completion(FACT, {"total_eur": 318.5}, long("words", 60_000), question=long("one word", 50_000)),
         completion(long("words", 20_000), {"total_eur": 318.5}, long("words", 60_000)),
