@@ -214,7 +214,7 @@ def test_a_decision_that_reads_it_through_a_projection_is_refused(projections: A
     with pytest.raises(ConfigError, match=r"reads hallucination 'ungrounded' through projection '(risk|raw)'"):
         Guard.from_config(config)
     config["recipes"][0]["decisions"][0]["rules"]["conditions"] = [{"type": "keyword", "name": "urgent"}]
-    assert Guard.from_config(config).rules
+    assert Guard.from_config(config).holds
 
 
 async def test_only_the_guard_of_the_chosen_recipe_reads_its_own_signals() -> None:
@@ -228,7 +228,7 @@ async def test_only_the_guard_of_the_chosen_recipe_reads_its_own_signals() -> No
     other["signals"] = {"fact_check": [{"name": "needs_fact_check"}]}  # the other recipe's is not this one's
     with pytest.raises(ConfigError, match="no hallucination signal is called 'ungrounded'; there are: none"):
         Guard.from_config(config, recipe="strict")
-    assert Guard.from_config(config, recipe="default").rules
+    assert Guard.from_config(config, recipe="default").holds
     with pytest.raises(ConfigError, match="no recipe is called 'lax'; there are: default, strict"):
         Guard.from_config(config, recipe="lax")
 
@@ -239,7 +239,7 @@ def test_one_guard_is_chosen_of_several_decisions() -> None:
     recipe["decisions"].append({**recipe["decisions"][0], "name": "billing"})
     with pytest.raises(ConfigError, match="several have a guard; choose one of grounded-qa, billing"):
         Guard.from_config(config)
-    assert Guard.from_config(config, decision="billing").rules
+    assert Guard.from_config(config, decision="billing").holds
     with pytest.raises(ConfigError, match="no decision 'chat' with a guard"):
         Guard.from_config(config, decision="chat")
     recipe["decisions"] = [{"name": "plain", "plugins": [{"type": "semantic-cache"}]}]

@@ -14,7 +14,7 @@ from groundwire.jobs.ledger import window_end
 from groundwire.jobs.sampling import draw, inclusion, inclusion_bound
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.store.work import Arrival
-from groundwire.scorer import Metric, Partition
+from groundwire.scorer import Account, FactCheck, Metric, Partition, check_facts
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,10 @@ class Evaluator:
     def arrival_hash(self, trace: Trace) -> str:
         """What arrives again of a session as long as nothing changed: the hash of its last trace alone."""
         return self.metric.content_hash(session_of([trace], self.spec))
+
+    async def fact_check(self, question: str, account: Account) -> FactCheck | None:
+        """Whether what was asked needs facts, where its gate wants to know. Raises as its judge does."""
+        return None if self.spec.when is None else await check_facts(question, self.metric.judge.bound(account))
 
     def room_again(self, now: datetime) -> datetime:
         """When the shortest of its windows rolls, for `on_cap = "wait"`."""

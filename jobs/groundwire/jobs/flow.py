@@ -36,6 +36,7 @@ from groundwire.jobs.store.work import Item
 from groundwire.scorer import (
     Account,
     Broken,
+    FactCheck,
     GiveUp,
     Ledger,
     Material,
@@ -154,6 +155,8 @@ class _Finished:
     item: Item
     outcome: outcomes.Outcome | None = None
     end: Callable[[Connection], None] | None = None
+    passed: str | None = None
+    """As what a gate let it pass, to be counted with its row."""
     nothing_new: bool = False
 
 
@@ -422,6 +425,10 @@ class Line:
                     n=1,
                     now=now,
                 )
+        for (evaluator, reason), n in Counter(
+            (one.item.evaluator, one.passed) for index, one in enumerate(batch) if one.passed and index in new
+        ).items():
+            counts.add(tx, evaluator, {reason: n}, now=now)
         return [index in new for index in range(len(batch))]
 
     async def _work(self, waiting: "asyncio.Queue[Item]") -> None:
@@ -488,7 +495,15 @@ class Line:
                 return self._ended(item, None, content_hash=arrival_hash)
             return self._restored(item, evaluator, trace, partition, same, arrival_hash)
         self.at("judge")
-        row = await self._row(item, evaluator, trace, partition, found)
+        account = self._account(item)
+        # a gate is for what comes in: what was judged once is judged again when it changes
+        judged = any(rows.is_judged(old.row.status, old.row.reason) for old in before)
+        gate = None if judged else await self._gate(evaluator, trace, found, account)
+        if gate is not None and gate.label == "no_fact_check_needed":
+            return self._needless(item, arrival_hash)
+        row = await self._row(item, evaluator, trace, partition, found, account)
+        if gate is not None:
+            row = row.model_copy(update={"usage": row.usage + gate.usage})
         self.at("weigh")
         if row.status == "error" and row.reason != "target_error" and item.attempts < evaluator.spec.max_attempts:
             return self._later(item, evaluator, reason=row.reason or "error", after=0.0)
@@ -500,6 +515,7 @@ class Line:
         current = next((old for old in before if old.superseded_at is None), None)
         return _Finished(
             item=item,
+            passed=None if gate is None else "needs_fact_check" if gate.label != "unknown" else "fact_check_unknown",
             outcome=outcomes.Outcome(
                 row=row,
                 content_hash=content_hash,
@@ -513,8 +529,27 @@ class Line:
             ),
         )
 
+    def _account(self, item: Item) -> Account:
+        return Account(
+            evaluator=item.evaluator, run_id=item.run_id or self.run_id, trace_id=item.trace_id, live=item.live
+        )
+
+    async def _gate(
+        self, evaluator: Evaluator, trace: Trace, found: Material | Broken, account: Account
+    ) -> FactCheck | None:
+        """What the evaluator's gate says; None where it has none, and of what gets its row without a judge."""
+        if isinstance(found, Broken) or evaluator.refuses(trace) or not is_complete(trace):
+            return None
+        return await evaluator.fact_check(found.question, account)
+
     async def _row(
-        self, item: Item, evaluator: Evaluator, trace: Trace, partition: Partition, found: Material | Broken
+        self,
+        item: Item,
+        evaluator: Evaluator,
+        trace: Trace,
+        partition: Partition,
+        found: Material | Broken,
+        account: Account,
     ) -> Row:
         if evaluator.refuses(trace):
             return evaluator.metric.refused(
@@ -528,9 +563,6 @@ class Line:
                 f"It had not completed {evaluator.spec.max_wait:.0f} s after it was first seen.",
                 evaluator=item.evaluator,
             )
-        account = Account(
-            evaluator=item.evaluator, run_id=item.run_id or self.run_id, trace_id=item.trace_id, live=item.live
-        )
         return await evaluator.metric.score(partition, account=account, found=found)
 
     def _restored(
@@ -562,6 +594,16 @@ class Line:
             work.postpone(tx, item, not_before=not_before, reason=reason, waiting=waiting)
 
         return _Finished(item=item, end=end)
+
+    def _needless(self, item: Item, arrival_hash: str) -> _Finished:
+        """A request that needs no facts: counted, and no row."""
+
+        def end(tx: Connection) -> None:
+            reason = "no_fact_check_needed"
+            if work.close(tx, item, state="skipped", reason=reason, content_hash=arrival_hash):
+                counts.add(tx, item.evaluator, {reason: 1}, now=self.clock())
+
+        return _Finished(item=item, end=end, nothing_new=True)
 
     def _ended(self, item: Item, reason: str | None, *, content_hash: str | None = None) -> _Finished:
         def end(tx: Connection) -> None:

@@ -179,6 +179,9 @@ class EvaluatorSpec(_Strict):
     """What is scored: model calls, traces, or sessions (threads) as they stand after their last turn."""
     where: Where = Field(default_factory=Where)
     """Which traces."""
+    when: Literal["needs_fact_check"] | None = None
+    """Judge only where the request needs facts: its words tell, else the evaluator's judge is asked. What needs none
+    is counted and gets no row; what nobody can tell is judged."""
     sample: float = Field(default=1.0, ge=0, le=1)
     """Share of the traces that is judged; stable and nested."""
     strata: tuple[Stratum, ...] = ()

@@ -36,7 +36,7 @@ def _make(tx: Connection, *, since: datetime, until: datetime, now: datetime, ev
     )
     not_judged: dict[str, dict[str, int]] = {}
     for (name, reason), n in sorted(counts.totals(tx, since=since, until=until).items()):
-        if evaluator in (None, name):
+        if evaluator in (None, name) and reason not in counts.PASSED:
             not_judged.setdefault(name, {})[reason] = n
     return RatesReport(
         since=since,

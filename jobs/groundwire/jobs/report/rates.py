@@ -164,7 +164,7 @@ class RatesReport:
     breaks: tuple[Break, ...]
     cuts: tuple[Cut, ...]
     not_judged: Mapping[str, Mapping[str, int]]
-    """By evaluator: traces that left no row, by reason (`sampled_out`, `filtered`)."""
+    """By evaluator: traces that left no row, by reason (`sampled_out`, `filtered`, `no_fact_check_needed`)."""
     spent: tuple[Spent, ...]
     traces: Traces
     trace_days: tuple[Traces, ...]

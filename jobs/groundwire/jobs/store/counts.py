@@ -1,4 +1,7 @@
-"""Counts of what leaves no row: partitions that were sampled out, filtered or gated, by evaluator and hour."""
+"""Counts of what leaves no row (sampled out, filtered, in need of no facts), and of what a gate let pass.
+
+By evaluator and hour.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,7 +10,10 @@ from sqlalchemy import Connection, func, select
 
 from groundwire.jobs.store.schema import counts, insert_for
 
-__all__ = ["add", "totals"]
+__all__ = ["PASSED", "add", "totals"]
+
+PASSED = ("needs_fact_check", "fact_check_unknown")
+"""Reasons that count what passed a gate, and was judged: it needs facts, or nobody could tell."""
 
 
 def add(tx: Connection, evaluator: str, amounts: Mapping[str, int], *, now: datetime) -> None:

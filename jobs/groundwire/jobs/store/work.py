@@ -252,9 +252,9 @@ def close(
     state: Literal["done", "skipped", "error"],
     reason: str | None = None,
     content_hash: str | None = None,
-) -> None:
-    """End an item that leaves no new row (a duplicate, a filter that only the fetched trace could tell)."""
-    _let_go(tx, item, state=state, reason=reason, content_hash=content_hash)
+) -> bool:
+    """End an item that leaves no new row (a duplicate, a gate); False where another worker has it by now."""
+    return _let_go(tx, item, state=state, reason=reason, content_hash=content_hash)
 
 
 def _let_go(
@@ -265,7 +265,7 @@ def _let_go(
     reason: str | None,
     not_before: datetime | None = None,
     content_hash: str | None = None,
-) -> None:
+) -> bool:
     same = work.c.revision == item.revision  # nothing arrived since the claim that the worker hasn't seen
     if content_hash is not None:
         same = or_(same, work.c.content_hash == content_hash)
@@ -279,7 +279,8 @@ def _let_go(
         values["not_before"] = case((same, literal(not_before, Time)), else_=work.c.not_before)
     if content_hash is not None:
         values["content_hash"] = case((same, content_hash), else_=work.c.content_hash)
-    tx.execute(update(work).where(work.c.work_id == item.work_id, work.c.claim == item.claim).values(values))
+    own = update(work).where(work.c.work_id == item.work_id, work.c.claim == item.claim)
+    return bool(tx.execute(own.values(values)).rowcount)
 
 
 def reopen(
