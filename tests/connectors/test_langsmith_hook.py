@@ -15,7 +15,7 @@ from groundwire.connectors.langsmith import LangsmithHook, LangsmithSettings, la
 from groundwire.scorer import SkipThis
 
 ONE, TWO = trace_id_of(1), trace_id_of(2)
-HOOK = LangsmithHook(LangsmithSettings(api_key=API_KEY))
+HOOK = LangsmithHook(LangsmithSettings.model_validate({"api_key": API_KEY}))
 
 
 def received(body: Any) -> list[Origin]:
@@ -105,7 +105,8 @@ def test_bodies_that_cannot_be_used_are_refused_in_one_line_without_their_text(b
 
 
 def test_odd_times_are_no_times() -> None:
-    for odd in ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-12:00", "yesterday", 1e300, [], True):
+    written: tuple[Any, ...] = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-12:00", "yesterday", 1e300, [], True)
+    for odd in written:
         [origin] = received({"runs": [{"id": ONE, "start_time": odd, "end_time": odd}]})
         assert (origin.start_time, origin.end_time) == (None, None)
 
