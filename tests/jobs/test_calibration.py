@@ -171,6 +171,13 @@ def test_what_no_kappa_can_be_made_of_is_refused(labels: list[HumanLabel], rows:
         calibrate(labels, [judged(index, "grounded") for index in range(rows)])
 
 
+def test_a_judge_that_decided_next_to_nothing_is_not_calibrated() -> None:
+    labels = [label(index, "hallucinated" if index % 2 else "grounded") for index in range(20)]
+    rows = [row(f"r{i}", f"p{i}", status="unknown", reason="no_claims", score=None, label=None) for i in range(20)]
+    with pytest.raises(ConfigError, match="a verdict on 0 and a score on 0 of 20 labelled rows"):
+        calibrate(labels, rows)
+
+
 BAD_LINES = [
     ('{"row_id": "r1", "label": "fine"}', "line 2: label: Input should be 'hallucinated' or 'grounded'"),
     ('{"row_id": "r1", "score": NaN}', "line 2: score: Input should be a finite number"),

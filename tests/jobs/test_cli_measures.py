@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.scorer.openai_server import JudgeServer
 from typer.testing import CliRunner
 
 from groundwire.connectors import cut
@@ -44,6 +45,13 @@ def run(*arguments: str, code: int = 0) -> str:
         return str(result.exception)
     assert result.exit_code == code, result.output
     return result.stdout
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    server = JudgeServer().start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +135,22 @@ def test_bad_input_is_one_line_and_exit_code_2(made: Path, tmp_path: Path) -> No
         message = run("calibrate", *arguments, code=2)
         assert words in message
         assert "\n" not in message
+
+
+def test_a_model_is_asked_within_its_budget(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: JudgeServer
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "made-up")
+    config = tmp_path / "judge.toml"
+    config.write_text("[judge]\nprice = { input = 1.0, output = 2.0 }\n")
+    labels, traces = str(made / "labels.jsonl"), str(made / "traces.jsonl")
+    asked = ["calibrate", labels, traces, "--judge", "llm", "--model", "judge", "--base-url", server.url, "--config"]
+    told = json.loads(run(*asked, str(config), "--max-usd", "5", "--probe", "--repeats", "2", "--json"))
+    assert told["calibrations"][0]["judge"]["model"] == "judge"
+    assert told["probes"]["retest"]["found"] is False
+    assert told["probes"]["calls"] == 4 * 16 * 2
+    assert told["probes"]["micro_dollars"] > 0
+    assert "the budget was spent with" in run(*asked, str(config), "--max-usd", "0.01", code=2)
 
 
 # -- label
@@ -273,6 +297,40 @@ def test_the_state_is_labelled_calibrated_and_reported(
     assert report["groups"][0]["overall"]["hallucinated"]["n"] == 14
     Path(config).write_text(Path(config).read_text().replace("settle = 0\n\n", 'settle = 0\ngiven = ["user"]\n\n'))
     assert "stale: the configuration has changed since" in run("doctor", "-c", config)
+
+
+MODEL = """
+[judges.default]
+model = "judge"
+api_key = "made-up"
+base_url = "{url}"
+price = {{ input = 1.0, output = 2.0 }}
+"""
+
+
+def test_probing_spends_its_own_budget_and_never_the_evaluators_window(
+    configured: tuple[str, FakePlatform], tmp_path: Path, server: JudgeServer
+) -> None:
+    config, _ = configured
+    text = Path(config).read_text()
+    labels = written(
+        tmp_path / "labels.jsonl",
+        *(
+            {
+                "trace_id": make_sample(n, seed=5, end=END).trace.trace_id,
+                "label": "grounded" if n % 3 else "hallucinated",
+            }
+            for n in range(14)
+        ),
+    )
+    Path(config).write_text(text.replace("settle = 0\n", 'settle = 0\ncap = { usd = 5.0, per = "day" }\n')
+                            + MODEL.format(url=server.url))  # fmt: skip
+    asked = ["calibrate", labels, "--evaluator", "groundedness", "-c", config, "--probe", "--repeats", "2"]
+    assert "the budget was spent with" in run(*asked, "--max-usd", "0.001", code=2)
+    assert "judge calls, $0.0" in run(*asked, "--max-usd", "5")
+    spent = run("spend", "-c", config)
+    assert "groundedness (backfill)" in spent
+    assert not [line for line in spent.splitlines() if line.startswith("groundedness ") and "(backfill)" not in line]
 
 
 def test_report_refuses_what_it_cannot_mean(configured: tuple[str, FakePlatform], tmp_path: Path) -> None:

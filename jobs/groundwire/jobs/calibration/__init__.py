@@ -5,7 +5,7 @@ from groundwire.jobs.calibration.annotated import Annotated, annotated_labels, m
 from groundwire.jobs.calibration.asking import Asked, Ending, Question, ask_all
 from groundwire.jobs.calibration.drawing import Candidate, Drawn, draw, stratum_of
 from groundwire.jobs.calibration.labels import ClaimLabel, HumanLabel, RowIndex, Verdict, read_labels, verdict_of
-from groundwire.jobs.calibration.probes import Bias, NoCache, OpenJudge, Probes, Retest, run_probes
+from groundwire.jobs.calibration.probes import Bias, NoCache, OpenJudge, Probes, Retest, require_budget, run_probes
 from groundwire.jobs.calibration.stored import (
     Fetched,
     Standing,
@@ -57,6 +57,7 @@ __all__ = [
     "meaning",
     "padded",
     "read_labels",
+    "require_budget",
     "rows_with",
     "run_probes",
     "shuffled",

@@ -174,7 +174,7 @@ def _of_group(pairs: Sequence[tuple[HumanLabel, Row]], hashes: Mapping[str, str]
         weighted_tally((people == judge, label.inclusion, label.key) for people, _, judge, label in said)
     )
     threshold = best_threshold(cuts)
-    return Calibration(
+    made = Calibration(
         metric=first.metric,
         metric_version=first.metric_version,
         partition_type=first.partition_type,
@@ -194,6 +194,12 @@ def _of_group(pairs: Sequence[tuple[HumanLabel, Row]], hashes: Mapping[str, str]
         lower_is_better=lower,
         differences=tuple(_difference(label, row, judge) for people, row, judge, label in said if people != judge),
     )
+    if made.headline is None and made.threshold is None:
+        raise ConfigError(
+            f"the judge gave a verdict on {len(judged)} and a score on {len(scored)} of {len(kept)} labelled rows; "
+            f"at least {FEWEST} are needed"
+        )
+    return made
 
 
 def _check(

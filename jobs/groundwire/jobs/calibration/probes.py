@@ -23,7 +23,7 @@ from groundwire.scorer import (
     wilson_interval,
 )
 
-__all__ = ["FEWEST_PROBED", "Bias", "NoCache", "OpenJudge", "Probes", "Retest", "run_probes"]
+__all__ = ["FEWEST_PROBED", "Bias", "NoCache", "OpenJudge", "Probes", "Retest", "require_budget", "run_probes"]
 
 FEWEST_PROBED = 10
 """Least number of partitions that a probe decides on."""
@@ -132,7 +132,16 @@ async def run_probes(
 
 async def _judged(partitions: Sequence[Partition], metric: Metric, judge: Judge, run_id: str) -> list[Row]:
     outcomes = score_partitions(iter(partitions), metric.judged_by(judge), at_once=8, run_id=run_id)
-    return [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
+    rows = [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
+    require_budget(rows)
+    return rows
+
+
+def require_budget(rows: Sequence[Row]) -> None:
+    """Raise `ConfigError` where a cap left some of them unjudged."""
+    unpaid = sum(row.reason == "over_budget" for row in rows)
+    if unpaid:
+        raise ConfigError(f"the budget was spent with {unpaid} of {len(rows)} answers to go; give more by --max-usd")
 
 
 def _movable(metric: Metric, partition: Partition) -> bool:

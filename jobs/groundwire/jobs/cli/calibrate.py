@@ -25,6 +25,7 @@ from groundwire.jobs.calibration import (
     keep,
     labelled_rows,
     read_labels,
+    require_budget,
     run_probes,
 )
 from groundwire.jobs.cli.explain import read_rows
@@ -232,7 +233,9 @@ def _labelled_partitions(labels: Sequence[HumanLabel], options: CalibrateOptions
 
 async def _judged(partitions: Sequence[Partition], metric: Metric) -> list[Row]:
     outcomes = score_partitions(iter(partitions), metric, at_once=8, run_id="calibrate")
-    return [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
+    rows = [outcome.row async for outcome in outcomes if isinstance(outcome, Outcome)]
+    require_budget(rows)
+    return rows
 
 
 def _hashes(rows: Sequence[Row], partitions: Sequence[Partition], metric: Metric) -> dict[str, str]:
