@@ -14,7 +14,7 @@ from groundwire.connectors.langsmith.rules import instructions_for
 
 
 def printed(*, source: dict[str, Any] | None = None, **asked: Any) -> Instructions:
-    settings = LangsmithSettings(api_key=API_KEY, **{"project": PROJECT, **(source or {})})
+    settings = LangsmithSettings.model_validate({"api_key": API_KEY, "project": PROJECT, **(source or {})})
     return instructions_for(
         settings,
         Attachment(
