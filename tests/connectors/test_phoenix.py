@@ -311,10 +311,18 @@ def score(value: float | str | None = 0.5, **about: Any) -> Score:
 
 
 @pytest.mark.parametrize(
-    ("judge", "kind"), [("offline offline-1", "CODE"), ("llm gpt-5-mini", "LLM"), ("decision s1", "LLM"), (None, "LLM")]
+    ("judge", "kind"),
+    [
+        ("offline offline-1", "CODE"),
+        ("code exact-match", "CODE"),
+        ("llm gpt-5-mini", "LLM"),
+        ("decision s1", "LLM"),
+        (None, "LLM"),
+    ],
 )
 def test_who_judged_is_told(judge: str | None, kind: str) -> None:
     assert annotation_of(score(metadata={"judge": judge}))["annotator_kind"] == kind
+    assert annotation_of(score(metadata={"judge": judge, "labeller": "Ada"}))["annotator_kind"] == "HUMAN"
 
 
 async def refused_by(status: int, scores: Sequence[Score], **answer: Any) -> list[tuple[str, str]]:

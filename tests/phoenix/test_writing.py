@@ -11,6 +11,7 @@ from tests.phoenix.server import Phoenix
 
 from groundwire.connectors import Score, Target, Trace
 from groundwire.connectors.phoenix import PhoenixSettings, PhoenixSink
+from groundwire.connectors.phoenix.people import PhoenixAnnotations
 from groundwire.connectors.phoenix.wire import Wire
 from groundwire.connectors.testing import make_sample
 
@@ -143,3 +144,31 @@ async def test_metadata_is_bounded_and_many_scores_go_at_once(
     found = phoenix.annotations(project)
     assert len(found) == 250
     assert found[0]["metadata"] == {"row_id": "r", "left_out": ["claims"]}
+
+
+async def test_what_people_said_is_read_and_nothing_else(
+    phoenix: Phoenix, project: str, sink: PhoenixSink, trace: Trace
+) -> None:
+    def told(of: str, ident: str, **said: Any) -> None:
+        data = [{f"{of}_id": ident, "name": "helpful", "annotator_kind": "HUMAN", **said}]
+        answer = phoenix.http.post(f"/v1/{of}_annotations", json={"data": data}, params={"sync": "true"})
+        answer.raise_for_status()
+
+    root = trace.spans[0].span_id
+    told("trace", trace.trace_id, result={"score": 0.0, "label": "bad", "explanation": "no"})
+    told("span", root, result={"label": "good"}, identifier="second")
+    told("span", root, result={"label": "ignored"}, annotator_kind="LLM", identifier="a model")
+    told("span", root, result={"label": "another"}, name="other", identifier="another name")
+    await sink.push([score(trace, 1.0, name="helpful", metadata={"labeller": "Ada"})])
+    reader = PhoenixAnnotations(PhoenixSettings(host=phoenix.url, project=project))
+    since = datetime.now(UTC) - timedelta(hours=1)
+    found = [one async for one in reader.annotations("helpful", since=since, among=[trace.trace_id, root, "0" * 32])]
+    assert {(one.trace_id, one.span_id, one.value, one.comment, one.author) for one in found[:2]} == {
+        (trace.trace_id, None, 0.0, "no", ""),
+        (trace.trace_id, None, 1.0, "", "Ada"),
+    }
+    assert [(one.trace_id, one.span_id, one.value) for one in found[2:]] == [("", root, "good")]
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert [one async for one in reader.annotations("helpful", since=later, among=[trace.trace_id])] == []
+    assert [one async for one in reader.annotations("helpful", since=since, among=["0" * 32])] == []
+    await reader.close()

@@ -60,15 +60,21 @@ def annotation_of(score: Score) -> dict[str, Any]:
     if not score.name or score.name == _RESERVED:
         raise Unsendable(f'a score can\'t be called "{score.name}" on Phoenix')
     place = place_of(score)
-    judge = str(score.metadata.get("judge") or "")
     return {
         place.field: place.target,
         "name": score.name,
-        "annotator_kind": "CODE" if judge.startswith("offline") else "LLM",
+        "annotator_kind": _annotator(score.metadata),
         "result": {**_value(score), "explanation": _clean(score.comment) or None},
         "metadata": _bounded(score.metadata),
         "identifier": identifier_of(score),
     }
+
+
+def _annotator(metadata: Mapping[str, Any]) -> Literal["LLM", "CODE", "HUMAN"]:
+    if "labeller" in metadata:  # a person who labelled in a terminal
+        return "HUMAN"
+    judge = str(metadata.get("judge") or "")
+    return "CODE" if judge.startswith(("offline", "code")) else "LLM"
 
 
 def _value(score: Score) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Arize Phoenix as a connector, as `platform = "phoenix"` names it."""
 
 from groundwire.connectors.connector import Connector
+from groundwire.connectors.phoenix.people import PhoenixAnnotations
 from groundwire.connectors.phoenix.read import PhoenixSource
 from groundwire.connectors.phoenix.settings import PhoenixSettings
 from groundwire.connectors.phoenix.write import PhoenixSink
@@ -12,6 +13,7 @@ phoenix = Connector(
     settings=PhoenixSettings,
     source=PhoenixSource,
     sink=PhoenixSink,
+    annotations=PhoenixAnnotations,
     where_fields={
         "has_error": "whether any span failed",
         "max_duration": "from the first start to the last end",
