@@ -193,7 +193,7 @@ async def test_rows_of_long_partitions_are_true(judge_server: JudgeServer, parti
 
 
 async def test_what_gave_way_is_measured_against_min_coverage(judge_server: JudgeServer) -> None:
-    partition = completion("It departs at 18:40. " * 1_350, {"log": long("words", 14_000)})
+    partition = completion("It departs at 18:40. " + "x" * 28_000, {"log": long("words", 14_000)})
     row = await scored(judge_server, partition, min_coverage=0.5)
     assert (row.status, row.reason, row.score) == ("unknown", "low_coverage", None)
     assert row.coverage.share < 0.5
