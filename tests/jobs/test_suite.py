@@ -277,6 +277,19 @@ def test_graders_of_the_suite_and_of_the_users_own(folder: Path) -> None:
     assert "PRIVATE" not in json.dumps(found)
 
 
+def test_a_schema_stands_in_a_file_beside_the_suite(folder: Path) -> None:
+    grader = '[[graders]]\nuse = "schema_valid"\nschema = "answer.schema.json"'
+    write(folder, grader, [{"id": "a", "input": '{"total": 1}'}, {"id": "b", "input": "{}"}])
+    assert "answer.schema.json: No such file" in invoke("suite", "suite.toml")[2]
+    prints = []
+    for schema in ({"required": ["total"]}, {"type": "object"}):
+        (folder / "answer.schema.json").write_text(json.dumps(schema))
+        _, found, _ = run("--trials", "1")
+        prints.append(([row["passed"] for row in found["rows"]], found["fingerprint"]))
+    assert [passed for passed, _ in prints] == [[True, False], [True, True]]
+    assert prints[0][1] != prints[1][1]
+
+
 def test_a_judge_of_the_users_own(folder: Path) -> None:
     write(folder, '[judge]\nuse = "suite_agents:judge"')
     _, found, _ = run()

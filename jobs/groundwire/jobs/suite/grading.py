@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
-from groundwire.jobs.suite.spec import GraderSpec, Suite
+from groundwire.jobs.suite.spec import GraderSpec, Suite, read_json
 from groundwire.scorer import Case, ConfigError, Grader, GradeRow, Sample, build_grader, load_callable, source_digest
 
 __all__ = ["BoundGrader", "Grading"]
@@ -80,12 +81,21 @@ class Grading:
 
 
 def _bound(spec: GraderSpec, suite: Suite) -> BoundGrader:
-    identity: dict[str, JsonValue] = spec.model_dump(mode="json", exclude={"name"})
+    parameters = _with_schema(spec, suite)
+    identity: dict[str, JsonValue] = {"use": spec.use, "kinds": list(spec.kinds), "parameters": parameters}
     if ":" in spec.use:
         identity["source"] = source_digest(load_callable(spec.use, folder=suite.folder))
     return BoundGrader(
         name=spec.name or spec.use.rpartition(":")[2],
-        grader=build_grader(spec.use, spec.parameters, folder=suite.folder),
+        grader=build_grader(spec.use, parameters, folder=suite.folder),
         spec=spec,
         identity=identity,
     )
+
+
+def _with_schema(spec: GraderSpec, suite: Suite) -> dict[str, Any]:
+    """The grader's parameters; a schema that is named is read from its file, beside the suite."""
+    parameters = spec.parameters
+    if spec.use == "schema_valid" and isinstance(parameters.get("schema"), str):
+        parameters["schema"] = read_json(suite.folder / parameters["schema"])
+    return parameters

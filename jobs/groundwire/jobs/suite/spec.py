@@ -13,7 +13,7 @@ from groundwire.jobs.settings import one_line
 from groundwire.jobs.spec import Seconds
 from groundwire.scorer import Case, CaseKind, ConfigError, PriceConfig
 
-__all__ = ["GraderSpec", "Suite", "SuiteSpec", "json_lines", "load_suite"]
+__all__ = ["GraderSpec", "Suite", "SuiteSpec", "json_lines", "load_suite", "read_json"]
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
@@ -114,15 +114,20 @@ def _sources(given: Path | Mapping[str, str], folder: Path) -> Mapping[str, str]
     if not isinstance(given, Path):
         return given
     path = folder / given
+    data = read_json(path)
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
+        raise ConfigError(f"{path}: expected {{id: text}}")
+    return data
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in a file. Raises `ConfigError`, which shows none of it."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or 'cannot be read'}") from None
     except (ValueError, RecursionError):
         raise ConfigError(f"{path}: not valid JSON") from None
-    if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
-        raise ConfigError(f"{path}: expected {{id: text}}")
-    return data
 
 
 def _cases(path: Path, sources: Mapping[str, str]) -> Iterator[Case]:
