@@ -14,12 +14,14 @@ from groundwire.connectors import WHERE_FIELDS, Connector, connector_names, load
 from groundwire.jobs.settings import LogSpec, Settings
 from groundwire.jobs.spec import Cap, EvaluatorSpec, ServiceSpec, SpanWhere, StateSpec, Stratum, Where
 from groundwire.scorer import (
+    ConversationConfig,
     DecisionJudgeConfig,
     HallucinationConfig,
     KindRule,
     LLMJudgeConfig,
     OfflineJudgeConfig,
     RootRule,
+    SpansConfig,
 )
 
 PAGE = Path(__file__).parent / "configuration.md"
@@ -42,7 +44,9 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ("`cap`", '`{ usd = 5.00, per = "day" }`, one or a list of them.', Cap),
     ("`kinds`", "A list of rules; the first that matches a span re-kinds it.", KindRule),
     ("`root`", "The subtree to judge.", RootRule),
-    ("`[evaluators.config]`", "The metric's own configuration.", HallucinationConfig),
+    ("`[evaluators.config]` of `agent.hallucination`", "The metric's own configuration.", HallucinationConfig),
+    ("`[evaluators.config]` of `conversation.hallucination`", "The metric's own configuration.", ConversationConfig),
+    ("`[evaluators.config]` of `unsupported_spans`", "The metric's own configuration.", SpansConfig),
     ('`[judges.NAME]`, `kind = "llm"`', "A language model; `kind` may be left out.", LLMJudgeConfig),
     ('`[judges.NAME]`, `kind = "decision"`', "A System One decision model.", DecisionJudgeConfig),
     ('`[judges.NAME]`, `kind = "offline"`', "The offline rules.", OfflineJudgeConfig),

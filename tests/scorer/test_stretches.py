@@ -23,7 +23,7 @@ def view(text: str = PROSE) -> View:
     [
         ("It is 950 metres long and carries two railway tracks.", ["950 metres"]),
         ("The bridge was opened on 4 March 1971 by the engineer Marta Oliveira.", ["4 March 1971"]),
-        ("The bridge was painted green, which cost 41 million dollars.", ["cost 41 million dollars"]),
+        ("The bridge was painted green, which cost 41 million dollars.", ["41 million dollars"]),
         ("The bridge was opened by the engineer Lucinda Barroso.", ["Lucinda Barroso"]),
         ("The bridge was not painted green.", ["was not"]),
         ("It is 840 metres long and carries two railway tracks.", []),

@@ -40,7 +40,7 @@ def stretches(claim: Claim, bench: Bench) -> tuple[tuple[int, int], ...]:
     ]
     runs = list(_runs(missing))
     if wrong:
-        found = [_widened(check.start, check.end, tokens, runs) for check in wrong]
+        found = [_widened(check.start, check.end, tokens, missing, runs) for check in wrong]
     else:
         found = [
             (tokens[first][0], tokens[last][1]) for first, last in runs if sum(missing[first : last + 1]) >= _LEAST_RUN
@@ -93,13 +93,20 @@ def _runs(missing: Sequence[bool]) -> Iterator[tuple[int, int]]:
 
 
 def _widened(
-    start: int, end: int, tokens: Sequence[tuple[int, int]], runs: Sequence[tuple[int, int]]
+    start: int,
+    end: int,
+    tokens: Sequence[tuple[int, int]],
+    missing: Sequence[bool],
+    runs: Sequence[tuple[int, int]],
 ) -> tuple[int, int]:
-    """An item with the run of missing words that it stands in or beside."""
+    """An item with the run of missing words that it stands in; one word beside it may be another way to say it."""
     for first, last in runs:
         begin, stop = tokens[first][0], tokens[last][1]
-        if begin < end and stop > start:
-            start, end = min(start, begin), max(end, stop)
+        beside = [
+            at for at in range(first, last + 1) if missing[at] and (tokens[at][1] <= start or tokens[at][0] >= end)
+        ]
+        if begin < end and stop > start and len(beside) >= _LEAST_RUN:
+            return min(start, begin), max(end, stop)
     return start, end
 
 
