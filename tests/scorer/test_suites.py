@@ -251,7 +251,18 @@ def test_other_cases_and_no_cases_are_refused() -> None:
         decide_gate(results(GOOD), results({**{name: GOOD[name] for name in "abcd"}, "f": [True, True]}), GateConfig())
     capability = [found.model_copy(update={"purpose": "capability"}) for found in results(GOOD).rows]
     with pytest.raises(ConfigError, match="no regression cases"):
-        decide_gate(results(GOOD), results(GOOD, rows=capability), GateConfig())
+        decide_gate(results(GOOD, rows=capability), results(GOOD, rows=capability), GateConfig())
+
+
+def test_a_case_does_not_leave_the_gate_unseen() -> None:
+    moved = [
+        found.model_copy(update={"purpose": "capability"}) if found.case == "a" else found
+        for found in results(BAD).rows
+    ]
+    with pytest.raises(ConfigError, match="were regression cases in the baseline and are none now: a"):
+        decide_gate(results(GOOD), results(BAD, rows=moved), GateConfig())
+    graduated = decide_gate(results(GOOD, rows=moved), results(GOOD), GateConfig(pass_rate=False, pass_hat_k=False))
+    assert not graduated.blocking
 
 
 def test_markdown_is_a_table_whatever_the_names() -> None:

@@ -73,6 +73,12 @@ def require_comparable(baseline: SuiteResults, candidate: SuiteResults) -> None:
         raise ConfigError(f"these cases changed since the baseline: {_some(changed)}; run the baseline again")
     if baseline.fingerprint != candidate.fingerprint:
         raise ConfigError("baseline and candidate were graded or judged differently; run the baseline again")
+    gated = {row.case for row in candidate.of("regression")}
+    demoted = sorted({row.case for row in baseline.of("regression")} - gated)
+    if demoted:
+        raise ConfigError(
+            f"these were regression cases in the baseline and are none now: {_some(demoted)}; run the baseline again"
+        )
     for name, results in (("baseline", baseline), ("candidate", candidate)):
         if not results.of("regression"):
             raise ConfigError(f"{name}: there are no regression cases, so there is nothing to gate")
