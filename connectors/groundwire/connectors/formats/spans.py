@@ -137,17 +137,11 @@ def unread(trace: Trace, flag: str, span_ids: Collection[str]) -> Trace:
     """The trace with that flag, and with it each of these spans: the platform could not send what they hold."""
     if not span_ids:
         return trace
-    spans = tuple(
-        span.model_copy(
-            update={
-                "attributes": {
-                    **span.attributes,
-                    "groundwire.flags": [*(span.attributes.get("groundwire.flags") or ()), flag],
-                }
-            }
-        )
-        if span.span_id in span_ids
-        else span
-        for span in trace.spans
-    )
+    spans = tuple(_flagged(span, flag) if span.span_id in span_ids else span for span in trace.spans)
     return replace(trace, spans=spans, flags=(*trace.flags, flag))
+
+
+def _flagged(span: Span, flag: str) -> Span:
+    known = span.attributes.get("groundwire.flags")
+    flags = [*(known if isinstance(known, list) else ()), flag]
+    return span.model_copy(update={"attributes": {**span.attributes, "groundwire.flags": flags}})
