@@ -160,7 +160,7 @@ async def scored(server: JudgeServer, partition: Any, **settings: Any) -> Row:
     try:
         return await metric.score(partition)
     finally:
-        await metric.judge.close()  # type: ignore[attr-defined]
+        await metric.judge.close()
 
 
 LOG = tool("log", long("words", 60_000), second=2)
@@ -207,6 +207,6 @@ async def test_the_outlook_knows_that_short_prompts_are_many(judge_server: Judge
     wide, narrow = metric_of(judge_server), metric_of(judge_server, max_prompt_chars=4_000)
     assert narrow.outlook(partition).calls > wide.outlook(partition).calls
     row = await narrow.score(partition)
-    await narrow.judge.close()  # type: ignore[attr-defined]
+    await narrow.judge.close()
     assert row.usage.calls <= 2 * narrow.outlook(partition).calls
     assert row.usage.micro_dollars <= narrow.outlook(partition).worst_micro_dollars
