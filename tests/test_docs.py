@@ -21,6 +21,7 @@ KEYS = {
     "GEMINI_API_KEY": "made-up",
     "ANTHROPIC_API_KEY": "made-up",
     "AZURE_OPENAI_API_KEY": "made-up",
+    "LANGSMITH_API_KEY": "made-up",
     "GROUNDWIRE_TOKEN": "made-up-made-up-made-up",
     "GROUNDWIRE_HOOK_SECRET": "made-up-made-up-made-up",
 }
