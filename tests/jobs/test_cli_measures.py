@@ -104,6 +104,17 @@ def test_rows_traces_and_probes_give_the_same_agreement(made: Path) -> None:
         assert words in printed
 
 
+@pytest.mark.parametrize("metric", ["conversation.hallucination", "unsupported_spans"])
+def test_every_metric_with_a_verdict_is_calibrated(metric: str, made: Path, tmp_path: Path) -> None:
+    labels, traces, rows = str(made / "labels.jsonl"), str(made / "traces.jsonl"), str(tmp_path / "rows.jsonl")
+    run("score", traces, "--metric", metric, "--out", rows)
+    told = json.loads(run("calibrate", labels, traces, "--rows", rows, "--metric", metric, "--probe", "--json"))
+    [found] = told["calibrations"]
+    assert (found["metric"], found["lower_is_better"], found["threshold"]["at"]) == (metric, True, 0.5)
+    assert found["rows"]["confusion"]["counts"] == [[10, 2], [0, 4]]
+    assert not told["probes"]["verbosity"]["found"]
+
+
 def written(path: Path, *lines: dict[str, Any]) -> str:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return str(path)

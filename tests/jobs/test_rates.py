@@ -271,6 +271,16 @@ async def test_a_calibration_stands_in_the_report_and_grows_stale(store: Store) 
     assert "stale: the judge has changed since" in second.calibration
 
 
+async def test_a_metric_without_a_judge_needs_no_calibration(store: Store) -> None:
+    made = [stored(0, metric="code.grader", label="pass"), stored(1, metric="a.metric.of.tomorrow")]
+    report = await report_of(store, *made)
+    assert [(one.metric, one.calibration, one.calibration_stale) for one in report.groups] == [
+        ("a.metric.of.tomorrow", "judge never calibrated against people", True),
+        ("code.grader", "checked in code", False),
+    ]
+    assert (report.groups[1].overall.hallucinated, report.groups[1].overall.score) == (None, 1.0)
+
+
 async def test_the_page_is_whole_escaped_and_loads_nothing(store: Store, tmp_path: Path) -> None:
     hostile = '"><script>alert(1)</script>'
     made = [

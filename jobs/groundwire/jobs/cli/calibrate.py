@@ -30,7 +30,7 @@ from groundwire.jobs.calibration import (
 )
 from groundwire.jobs.cli.explain import read_rows
 from groundwire.jobs.cli.run import parse_time
-from groundwire.jobs.cli.score import ScoreOptions, load_metric
+from groundwire.jobs.cli.score import ScoreOptions, level_of, load_metric
 from groundwire.jobs.cli.show import stderr, stdout
 from groundwire.jobs.logs import configure_logs
 from groundwire.jobs.scoring import Outcome, partitions_in, score_partitions
@@ -68,6 +68,8 @@ class CalibrateOptions:
     evaluator: str | None = None
     config: Path | None = None
     level: str = "trace"
+    metric: str = "agent.hallucination"
+    each_turn: bool = False
     judge: str = "offline"
     model: str | None = None
     base_url: str | None = None
@@ -175,6 +177,8 @@ async def _of_files(options: CalibrateOptions) -> _Result:
     asked = ScoreOptions(
         paths=options.files,
         level=options.level,
+        metric=options.metric,
+        each_turn=options.each_turn,
         config=options.config,
         judge=options.judge,
         model=options.model,
@@ -185,7 +189,9 @@ async def _of_files(options: CalibrateOptions) -> _Result:
         made, skipped = calibrate(labels, list(read_rows(options.rows)))
         return _Result(made=made, skipped=skipped)
     async with _opened(asked, ledger) as metric:
-        partitions = _labelled_partitions(labels, options, metric)
+        level = level_of(asked)
+        metric.require(level)
+        partitions = _labelled_partitions(labels, options, metric, level)
         rows = list(read_rows(options.rows)) if options.rows else await _judged(partitions, metric)
         hashes = {} if options.rows else _hashes(rows, partitions, metric)
         made, skipped = calibrate(labels, rows, hashes=hashes)
@@ -216,18 +222,17 @@ async def _opened(options: ScoreOptions, ledger: MemoryLedger, *, cached: bool =
             await metric.judge.close()
 
 
-def _labelled_partitions(labels: Sequence[HumanLabel], options: CalibrateOptions, metric: Metric) -> list[Partition]:
+def _labelled_partitions(
+    labels: Sequence[HumanLabel], options: CalibrateOptions, metric: Metric, level: PartitionType
+) -> list[Partition]:
     """The partitions that were labelled; a label by row id alone needs `--rows`."""
-    level: PartitionType = "span" if options.level == "span" else "trace"
-    if options.level not in ("span", "trace"):
-        raise ConfigError(f"--level is span or trace, not {options.level!r}")
     by_row: dict[str, str] = {}
     if options.rows is not None:
         by_row = {row.row_id: row.partition_id for row in read_rows(options.rows)}
     elif any(not (label.partition_id or label.trace_id) for label in labels):
         raise ConfigError("a label names its row only; add --rows, or partition_id to the labels")
     ids = {label.partition_id or by_row.get(label.row_id or "") or label.trace_id for label in labels}
-    read = partitions_in(options.files, metric=metric, level=level)
+    read = partitions_in(options.files, metric=metric, level=level, each_turn=options.each_turn)
     return [item for item in read if isinstance(item, Partition) and item.partition_id in ids]
 
 
@@ -355,7 +360,7 @@ def _print_probes(probes: Probes) -> None:
 
 def _print_bias(name: str, bias: Bias | None, words: str) -> None:
     if bias is None:
-        stdout.print(f"{name:<12} not probed: fewer than ten rows have evidence in more than one piece", markup=False)
+        stdout.print(f"{name:<12} not probed: fewer than ten rows have evidence whose order can change", markup=False)
         return
     what = words.format(effect=bias.effect)
     _verdict(name, bias.found, f"{what} {_range(bias.interval)}, {bias.flipped} of {bias.n} verdicts changed")

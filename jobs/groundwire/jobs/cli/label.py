@@ -49,6 +49,7 @@ class LabelOptions:
     n: int = 40
     seed: int = 1
     claims: bool = False
+    each_turn: bool = False
     labeller: str = ""
     annotate: str | None = None
     """The name of a score that is written on the platform for each label."""
@@ -78,10 +79,13 @@ def _of_files(options: LabelOptions, done: Sequence[HumanLabel]) -> int:
         raise ConfigError(
             f"{options.rows} holds rows of several metrics, levels or configurations; label one at a time"
         )
-    metric = load_metric(ScoreOptions(paths=options.files, config=options.config), ledger=MemoryLedger())
+    name = next((row.metric for row in rows.values()), "agent.hallucination")
+    metric = load_metric(ScoreOptions(paths=options.files, metric=name, config=options.config), ledger=MemoryLedger())
     found = [Candidate(row_id=row.row_id, status=row.status, score=row.score) for row in rows.values()]
     drawn = _drawn(found, options, done)
-    materials = materials_of([rows[one.row_id] for one in drawn], list(options.files), metric)
+    materials = materials_of(
+        [rows[one.row_id] for one in drawn], list(options.files), metric, each_turn=options.each_turn
+    )
     questions = []
     for one in drawn:
         row = rows[one.row_id]

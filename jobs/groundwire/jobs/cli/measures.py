@@ -16,7 +16,9 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="With --evaluator, the configuration; else the metric's file, as for score."),
 ]
-Level = Annotated[str, typer.Option("--level", help="What was scored in the files: span or trace.")]
+Level = Annotated[str, typer.Option("--level", help="What was scored in the files: span, trace or session.")]
+Metric = Annotated[str, typer.Option("--metric", help="The metric to ask now; `groundwire manifest` lists them.")]
+EachTurn = Annotated[bool, typer.Option("--each-turn", help="Every assistant turn of a bare conversation is a span.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
 
 
@@ -29,6 +31,8 @@ def calibrate(
     evaluator: Evaluator = None,
     config: Config = None,
     level: Level = "trace",
+    metric: Metric = "agent.hallucination",
+    each_turn: EachTurn = False,
     judge: Annotated[str, typer.Option("--judge", help="offline, llm or decision.")] = "offline",
     model: Annotated[str | None, typer.Option("--model", help="The judge's model.")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="An OpenAI-compatible endpoint.")] = None,
@@ -57,6 +61,8 @@ def calibrate(
         evaluator=evaluator,
         config=config,
         level=level,
+        metric=metric,
+        each_turn=each_turn,
         judge=judge,
         model=model,
         base_url=base_url,
@@ -82,6 +88,7 @@ def label(
     n: Annotated[int, typer.Option("--n", min=1, help="How many answers; 30 to 50 are enough to begin with.")] = 40,
     seed: Annotated[int, typer.Option("--seed", help="Another seed draws other answers.")] = 1,
     claims: Annotated[bool, typer.Option("--claims", help="Ask about each claim too.")] = False,
+    each_turn: EachTurn = False,
     labeller: Annotated[str, typer.Option("--labeller", help="Who labels, for the file.")] = "",
     annotate: Annotated[
         str | None,
@@ -100,6 +107,7 @@ def label(
         n=n,
         seed=seed,
         claims=claims,
+        each_turn=each_turn,
         labeller=labeller,
         annotate=annotate,
     )

@@ -43,7 +43,7 @@ from groundwire.scorer import (
     require_price,
 )
 
-__all__ = ["AT_ONCE", "ScoreOptions", "format_named", "load_metric", "report_entry", "run_score"]
+__all__ = ["AT_ONCE", "ScoreOptions", "format_named", "level_of", "load_metric", "report_entry", "run_score"]
 
 SHOWN = 20
 """Most rows in the table that `score` prints: those with the worst scores."""
@@ -86,7 +86,7 @@ def run_score(options: ScoreOptions) -> int:
     _check(options)
     ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
     metric = load_metric(options, ledger=ledger)
-    level = _level(options)
+    level = level_of(options)
     metric.require(level)
     partitions = partitions_in(
         options.paths,
@@ -146,7 +146,7 @@ def _check(options: ScoreOptions) -> None:
             raise ConfigError(f"{path.parent} is no folder; make it first")
 
 
-def _level(options: ScoreOptions) -> PartitionType:
+def level_of(options: ScoreOptions) -> PartitionType:
     """Each turn of a conversation is a span. Raises `ConfigError`."""
     match options.level:
         case "span" | "trace" as level:

@@ -11,6 +11,7 @@ from groundwire.jobs.report.gathering import GatheredGroup, Gathering, GroupKey
 from groundwire.jobs.report.rates import Break, Cut, Group, RatesReport, Spent
 from groundwire.jobs.store import Store, calibrations, counts, gaps, spend
 from groundwire.jobs.store.rates import judge_of_row, rate_rows
+from groundwire.scorer import manifest_names, metric_kind
 
 __all__ = ["make_rates"]
 
@@ -55,6 +56,7 @@ def _make(tx: Connection, *, since: datetime, until: datetime, now: datetime, ev
 def _group(tx: Connection, key: GroupKey, group: GatheredGroup, now: datetime) -> Group:
     evaluator, metric, version, partition_type, fingerprint = key
     judge = judge_of_row(tx, group.row_id)
+    asks = metric not in manifest_names() or metric_kind(metric).judged
     made = calibrations.latest(tx, evaluator, fingerprint)
     known = standing(made, judge=judge, fingerprint=fingerprint, now=now)
     return Group(
@@ -70,8 +72,8 @@ def _group(tx: Connection, key: GroupKey, group: GatheredGroup, now: datetime) -
         days=tuple(pool.rate(day) for day, pool in sorted(group.days.items())),
         by=group.rates_by(),
         drift=group.drift(),
-        calibration=known.text if known else "judge never calibrated against people",
-        calibration_stale=known.stale if known else True,
+        calibration=known.text if known else "judge never calibrated against people" if asks else "checked in code",
+        calibration_stale=known.stale if known else asks,
     )
 
 
