@@ -314,7 +314,6 @@ def score(value: float | str | None = 0.5, **about: Any) -> Score:
     ("judge", "kind"),
     [
         ("offline offline-1", "CODE"),
-        ("code exact-match", "CODE"),
         ("llm gpt-5-mini", "LLM"),
         ("decision s1", "LLM"),
         (None, "LLM"),

@@ -74,7 +74,7 @@ def _annotator(metadata: Mapping[str, Any]) -> Literal["LLM", "CODE", "HUMAN"]:
     if "labeller" in metadata:  # a person who labelled in a terminal
         return "HUMAN"
     judge = str(metadata.get("judge") or "")
-    return "CODE" if judge.startswith(("offline", "code")) else "LLM"
+    return "CODE" if judge.startswith("offline") else "LLM"
 
 
 def _value(score: Score) -> dict[str, Any]:
