@@ -28,6 +28,8 @@ from groundwire.scorer import (
     JudgeConfig,
     Ledger,
     Metric,
+    MetricConfig,
+    MetricSettings,
     OfflineJudgeConfig,
     build_judge,
     build_metric,
@@ -73,6 +75,7 @@ class Service:
             store=self.store,
             caps={
                 REQUESTS: _caps(self.settings.service.cap),
+                **({self.settings.guard.name: _caps(self.settings.guard.cap)} if self.settings.guard else {}),
                 **{evaluator.name: _caps(evaluator.cap) for evaluator in self.settings.evaluators},
             },
             everyone=_caps(self.settings.cap),
@@ -115,17 +118,9 @@ class Service:
 
     def metric(self, spec: EvaluatorSpec, *, ledger: Ledger | None = None, concurrency: int | None = None) -> Metric:
         """An evaluator's metric, its judge spending through the ledger. Raises `ConfigError`."""
-        config = self.judge_config(spec)
-        if spec.cap or self.settings.cap or self.budget is not None:
-            require_price(config)
-        judge = build_judge(
-            config,
-            ledger=ledger or Metered(ledger=Watched(ledger=self.ledger, at=self.at), meter=self.meter),
-            cache=StoredCache(store=self.store),
-            metric=spec.config,
-            settings=spec.settings,
+        judge = self._built(
+            self.judge_config(spec), capped=bool(spec.cap), ledger=ledger, metric=spec.config, settings=spec.settings
         )
-        self._judges.append(judge)
         metric = build_metric(
             spec.metric,
             judge=judge,
@@ -134,8 +129,36 @@ class Service:
             clock=self.clock,
             max_concurrency=concurrency,
         )
-        metric.require(spec.level)
+        try:
+            metric.require(spec.level)
+        except ConfigError as error:
+            raise ConfigError(f"evaluators.{spec.name}: {error}") from None
         return metric
+
+    def judge(self, name: str, *, capped: bool) -> Judge:
+        """A judge of the configuration, spending through the ledger. Raises `ConfigError`."""
+        return self._built(self.settings.judges.get(name) or OfflineJudgeConfig(), capped=capped)
+
+    def _built(
+        self,
+        config: JudgeConfig,
+        *,
+        capped: bool,
+        ledger: Ledger | None = None,
+        metric: MetricConfig | None = None,
+        settings: MetricSettings | None = None,
+    ) -> Judge:
+        if capped or self.settings.cap or self.budget is not None:
+            require_price(config)
+        judge = build_judge(
+            config,
+            ledger=ledger or Metered(ledger=Watched(ledger=self.ledger, at=self.at), meter=self.meter),
+            cache=StoredCache(store=self.store),
+            metric=metric,
+            settings=settings,
+        )
+        self._judges.append(judge)
+        return judge
 
     async def evaluator(self, spec: EvaluatorSpec, *, live: bool = True) -> Evaluator:
         """An evaluator ready to score. Raises `ConfigError`.
