@@ -101,6 +101,9 @@ class Notebook:
             raise self.fails
         self.checks.append(check)
 
+    async def close(self) -> None:
+        """Nothing is under way."""
+
 
 class SlowJudge(ScriptedJudge):
     """Answers when it is let."""

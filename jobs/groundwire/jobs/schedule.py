@@ -72,12 +72,17 @@ class Runner:
         self.by_source: dict[str, list[Evaluator]] = {}
         for evaluator in chosen:
             self.by_source.setdefault(evaluator.spec.source, []).append(evaluator)
+        guard = service.settings.guard
+        self.delivered_to = {*self.by_source, *([guard.source] if guard is not None and guard.source else [])}
+        """Sources whose platforms get scores: the evaluators', and the guard's."""
         self._running: set[asyncio.Task[None]] = set()
 
     async def once(self) -> None:
         """Poll every source once, judge what is due, deliver what came of it."""
         for source in self.by_source:
             await self.poll(source)
+            await self.deliver(source)
+        for source in sorted(self.delivered_to - set(self.by_source)):
             await self.deliver(source)
 
     async def forever(self, *, beside: Sequence[Beside] = (), drain: float = DRAIN) -> None:
@@ -95,6 +100,7 @@ class Runner:
             every = max(min(self._every(evaluator) for evaluator in chosen), 1.0)
             now = datetime.now(tz=self.service.clock().tzinfo)
             scheduler.add_job(self._job, "interval", seconds=every, args=(source, "poll"), next_run_time=now)
+        for source in sorted(self.delivered_to):
             scheduler.add_job(self._job, "interval", seconds=DELIVERY_EVERY, args=(source, "deliver"))
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()

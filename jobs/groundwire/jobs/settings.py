@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from groundwire.jobs.spec import Caps, EvaluatorSpec, ServiceSpec, SourceSpec, StateSpec
+from groundwire.jobs.spec import Caps, EvaluatorSpec, GuardSpec, ServiceSpec, SourceSpec, StateSpec
 from groundwire.scorer import ConfigError, JudgeConfig
 
 __all__ = ["CONFIG_FILE", "Settings", "api_key", "load_settings", "one_line", "platform_defaults"]
@@ -52,6 +53,8 @@ class Settings(BaseSettings):
     """Caps over all evaluators and backfills together."""
     state: StateSpec = Field(default_factory=StateSpec)
     """Where the state is kept."""
+    guard: GuardSpec | None = None
+    """The guard, for `POST /v1/guard` and for `open_guard`."""
     service: ServiceSpec = Field(default_factory=ServiceSpec)
     """The web service."""
     log: LogSpec = Field(default_factory=LogSpec)
@@ -84,9 +87,22 @@ class Settings(BaseSettings):
             if evaluator.judge not in self.judges and evaluator.judge not in ("default", "offline"):
                 known = _list_of(self.judges)
                 raise ValueError(f"evaluator {evaluator.name!r}: no judge is called {evaluator.judge!r}; there {known}")
+        if self.guard is not None:
+            self._guard_fits(self.guard)
         if self.service.judge not in self.judges and self.service.judge not in ("default", "offline"):
             raise ValueError(f"service.judge: no judge is called {self.service.judge!r}; there {_list_of(self.judges)}")
         return self
+
+    def _guard_fits(self, guard: GuardSpec) -> None:
+        if any(evaluator.name == guard.name for evaluator in self.evaluators):
+            raise ValueError(f"guard.name: an evaluator is called {guard.name!r} as well; a score's name is its own")
+        if guard.source is not None and guard.source not in self.sources:
+            raise ValueError(f"guard.source: no source is called {guard.source!r}; there {_list_of(self.sources)}")
+        signals = guard.read()[0].signals
+        deployments = [one.deployment for one in (*signals.fact_check, *signals.hallucination) if one.deployment]
+        for name in (guard.judge, *deployments):
+            if name not in self.judges and name not in ("default", "offline"):
+                raise ValueError(f"guard: no judge is called {name!r}; there {_list_of(self.judges)}")
 
     def evaluator(self, name: str) -> EvaluatorSpec:
         """The evaluator of that name. Raises `ConfigError`."""
@@ -121,10 +137,26 @@ def load_settings(path: Path | None = None, *, environment: Mapping[str, str] | 
     for judge in filled.get("judges", {}).values():
         if isinstance(judge, dict) and judge.get("kind", "llm") == "llm" and "api_key" not in judge:
             judge |= api_key(variables)
+    guard = filled.get("guard")
+    if isinstance(guard, dict) and isinstance(guard.get("file"), str):
+        guard["router"] = _fill(_router(file.parent / guard["file"]), variables, where=guard["file"])
     try:
         return Settings(**filled)
     except ValidationError as error:
         raise ConfigError(f"{file}: {one_line(error, Settings)}") from None
+
+
+def _router(file: Path) -> Any:
+    """A router's configuration file; JSON and TOML by their endings, anything else as YAML. Raises `ConfigError`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        return tomllib.loads(text) if file.suffix == ".toml" else yaml.safe_load(text)  # JSON is YAML as well
+    except OSError as error:
+        raise ConfigError(f"guard.file: {file}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+        place = getattr(error, "problem_mark", None)
+        where = f" (line {place.line + 1})" if place is not None else ""
+        raise ConfigError(f"guard.file: {file}: it can't be read as {file.suffix[1:] or 'yaml'}{where}") from None
 
 
 def api_key(environment: Mapping[str, str] | None = None) -> dict[str, str]:

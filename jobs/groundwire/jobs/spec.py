@@ -20,21 +20,39 @@ from pydantic import (
 )
 
 from groundwire.scorer import (
+    ConfigError,
     EvidencePolicy,
     Given,
+    GuardRule,
+    GuardRules,
     KindRule,
     MetricConfig,
     MetricName,
     MetricSettings,
     RootRule,
+    Signals,
     metric_kind,
     micro_dollars,
+    read_guard,
 )
 
-__all__ = ["Cap", "EvaluatorSpec", "Per", "ServiceSpec", "SourceSpec", "SpanWhere", "StateSpec", "Stratum", "Where"]
+__all__ = [
+    "Cap",
+    "EvaluatorSpec",
+    "GuardSpec",
+    "Per",
+    "ServiceSpec",
+    "SourceSpec",
+    "SpanWhere",
+    "StateSpec",
+    "Stratum",
+    "Where",
+]
 
 WEIGHED = frozenset({"agent.hallucination"})
 """The metrics that score a span by its dimensions and give it no label."""
+NAME = r"^[A-Za-z0-9_.() -]{1,35}$"
+"""What a score can be called on every platform."""
 SETTINGS = (
     "given",
     "evidence_policy",
@@ -169,7 +187,7 @@ class Stratum(_Strict):
 class EvaluatorSpec(_Strict):
     """A configured use of a metric."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_.() -]{1,35}$")
+    name: str = Field(pattern=NAME)
     """The score's name on the platform: at most 35 letters, digits, `_ . ( ) -` and spaces."""
     source: str
     """The source that its traces come from and its scores go to."""
@@ -276,6 +294,53 @@ class EvaluatorSpec(_Strict):
         model = metric_kind(self.metric).settings
         own = {name: getattr(self, name) for name in SETTINGS if name in model.model_fields}
         return model(**{name: value for name, value in own.items() if value is not None})
+
+
+class GuardSpec(_Strict):
+    """The guard: what is done about an answer that its grounding context doesn't support."""
+
+    name: str = Field(default="guard", pattern=NAME)
+    """The evaluator that checks are kept under, and the name of their score."""
+    signals: Signals = Field(default_factory=Signals)
+    """`fact_check` and `hallucination`, each a list of tables."""
+    rules: tuple[GuardRule, ...] = ()
+    """What is done, and when."""
+    file: Path | None = None
+    """A semantic router's configuration (YAML, JSON or TOML) in place of `signals` and `rules`: its signals and its
+    guard's rules are read."""
+    router: dict[str, Any] | None = None
+    """That configuration itself."""
+    recipe: str | None = None
+    """The router's recipe, where there are several."""
+    decision: str | None = None
+    """The recipe's decision, where several have a guard."""
+    judge: str = "default"
+    """The judge of signals that name no `deployment`."""
+    cap: Caps = ()
+    """Caps over all checks; beyond, what is asked is unknown."""
+    record: bool = True
+    """Keep every check as a row."""
+    source: str | None = None
+    """Where the scores of checks go whose trace is known; none are written without it."""
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if self.router is not None and (self.rules or self.signals != Signals()):
+            raise ValueError("signals and rules stand in the router's configuration, or here; not in both")
+        if self.source is not None and not self.record:
+            raise ValueError("source: scores are made of records; leave record out")
+        try:
+            self.read()
+        except ConfigError as error:
+            raise ValueError(str(error).removeprefix("guard: ")) from None
+        return self
+
+    def read(self) -> tuple[GuardRules, tuple[str, ...]]:
+        """The rules, and a line for each key that is a router's own. Raises `ConfigError`."""
+        if self.router is not None:
+            return read_guard(self.router, recipe=self.recipe, decision=self.decision)
+        data = self.model_dump(include={"signals", "rules"})
+        return read_guard(data)
 
 
 class ServiceSpec(_Strict):

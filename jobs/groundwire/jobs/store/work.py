@@ -167,11 +167,12 @@ def claim(
     until: datetime,
     live: bool = True,
     run_id: str | None = None,
+    work_id: str | None = None,
 ) -> list[Item]:
     """Take due items for one worker until that time, the longest due first.
 
     An item whose worker has not finished or extended it by then is due again. A backfill gives `live=False` and its
-    own run.
+    own run. `work_id` takes that item and no other.
     """
     due = (
         select(work)
@@ -183,6 +184,8 @@ def claim(
     )
     if run_id is not None:
         due = due.where(work.c.run_id == run_id)
+    if work_id is not None:
+        due = due.where(work.c.work_id == work_id)
     found = tx.execute(due).mappings().all()
     if not found:
         return []

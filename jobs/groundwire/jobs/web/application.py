@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 
-from groundwire.jobs.web import faults, health, hooks, scoring, systemone
+from groundwire.jobs.web import faults, guard, health, hooks, scoring, systemone
 from groundwire.jobs.web.gate import Gate
 from groundwire.jobs.web.served import Served, require_secrets
 from groundwire.scorer import package_version
@@ -27,7 +27,7 @@ def build_application(served: Served, *, arrived: Callable[[], None] = lambda: N
         openapi_url="/openapi.json",
     )
     faults.install(app)
-    for group in (health, scoring, systemone):
+    for group in (health, scoring, systemone, guard):
         app.include_router(group.routes(served))
     app.include_router(hooks.routes(served, arrived))
     api = tuple(one for one in (settings.token,) if one is not None)

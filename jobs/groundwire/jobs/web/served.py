@@ -9,7 +9,7 @@ from groundwire.jobs.admission import Evaluator
 from groundwire.jobs.service import REQUESTS, Service
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.jobs.web.faults import Fault
-from groundwire.scorer import Account, ConfigError, Metric, Partition, Row
+from groundwire.scorer import Account, ConfigError, Guard, Metric, Partition, Row
 
 __all__ = ["Served", "require_secrets"]
 
@@ -25,6 +25,8 @@ class Served:
     """By name."""
     loop: asyncio.AbstractEventLoop | None = None
     """Where the judges live; None where that is the loop of the routes."""
+    guard: Guard | None = None
+    """Checks answers, where one is configured."""
     metric: Metric = field(init=False)
     """What scores requests that name no evaluator."""
     _begun: set[asyncio.Task[Any]] = field(default_factory=set)

@@ -18,6 +18,7 @@ from groundwire.scorer.guard.stream import GuardedStream
 from groundwire.scorer.judge import Judge
 from groundwire.scorer.judges.offline import OfflineJudge
 from groundwire.scorer.metrics.metric import now_utc
+from groundwire.scorer.partition import Partition
 from groundwire.scorer.row import Row
 from groundwire.scorer.spend import Account
 
@@ -32,6 +33,8 @@ class GuardCheck:
 
     row: Row
     """What `unsupported_spans` found, with the guard's actions among its flags; `skipped` where nothing was asked."""
+    partition: Partition
+    """What was judged: request, answer and evidence as a trace."""
     content_hash: str
     trace_id: str | None
     """The trace on the platform, where it is known."""
@@ -43,6 +46,10 @@ class Recorder(Protocol):
 
     async def record(self, check: GuardCheck) -> None:
         """Keep a check."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for what is being kept."""
         ...
 
 
@@ -159,6 +166,8 @@ class Guard:
     async def close(self) -> None:
         """Wait for what is under way: judges that answer late, and streams' checks. The judges are their owner's."""
         await self._questions.drain()
+        if self._recorder is not None:
+            await self._recorder.close()
 
     async def _decided(
         self,
@@ -215,7 +224,13 @@ class Guard:
                 "judge": {**row.judge, "notes": {**(notes if isinstance(notes, dict) else {}), "guard": told}},
             }
         )
-        return GuardCheck(row=row, content_hash=metric.content_hash(partition), trace_id=trace_id, result=result)
+        return GuardCheck(
+            row=row,
+            partition=partition,
+            content_hash=metric.content_hash(partition),
+            trace_id=trace_id,
+            result=result,
+        )
 
 
 def _because(when: Condition | Tree, outcome: bool | None, signals: Mapping[str, SignalResult]) -> tuple[str, ...]:
