@@ -110,7 +110,13 @@ def test_claims_are_matched_by_place_and_by_words_and_numbers_are_weighed_by_dis
         ]
         labels.append(HumanLabel.model_validate({"row_id": f"r{index}", "score": index / 10, "claims": claims}))
         found = (
-            Claim(text="One.", start=0, end=4, label="hallucinated" if index % 2 == 0 else "inferred"),
+            Claim(
+                text="One.",
+                start=0,
+                end=4,
+                label="hallucinated" if index % 2 == 0 else "inferred",
+                probability=0.9 if index % 2 == 0 else 0.2,
+            ),
             Claim(text="Two b.", start=5, end=11, label="model_knowledge"),
         )
         rows.append(judged(index, "grounded", index / 10, claims=found))
@@ -118,6 +124,9 @@ def test_claims_are_matched_by_place_and_by_words_and_numbers_are_weighed_by_dis
     assert (made.claims_labelled, made.claims_found) == (30, 20)
     assert made.claims is not None
     assert made.claims.kappa.value == 1.0
+    assert made.claim_threshold is not None
+    assert made.claim_threshold.at == pytest.approx(0.55)
+    assert made.claim_threshold.kappa == 1.0
     assert made.scores is not None
     assert (made.scores.value, made.scores.n) == (1.0, 10)
     assert made.rows is None

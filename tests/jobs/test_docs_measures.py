@@ -2,8 +2,8 @@
 
 import re
 import shlex
-import subprocess
-import sys
+import time
+from contextlib import chdir
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,17 +49,18 @@ def commands(page: str) -> list[tuple[str, list[str]]]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the page's own block has made its traces and labels, and the same traces have been judged by the line."""
     folder = tmp_path_factory.mktemp("docs")
-    subprocess.run([sys.executable, "-c", blocks("calibration.md", "python")[0]], cwd=folder, check=True)
-    (folder / "groundwire.toml").write_text(CONFIG)
-    run = [sys.executable, "-m", "groundwire.jobs.cli", "run", "--once"]
-    subprocess.run(run, cwd=folder, check=True, capture_output=True)
-    platform = FakePlatform(folder / "platform.db")
-    for number in range(40):
-        kind = "hallucinated" if number % 4 == 0 else "grounded"
-        end = datetime.now(UTC) + timedelta(milliseconds=number)
-        platform.put(make_sample(number, kind=kind, end=end).trace)  # type: ignore[arg-type]
-    platform.close()
-    subprocess.run(run, cwd=folder, check=True, capture_output=True)
+    with chdir(folder):
+        exec(blocks("calibration.md", "python")[0], {})  # noqa: S102 - the page's own block
+        Path("groundwire.toml").write_text(CONFIG)
+        assert CliRunner().invoke(app, ["run", "--once"]).exit_code == 0
+        platform = FakePlatform("platform.db")
+        for number in range(40):
+            kind = "hallucinated" if number % 4 == 0 else "grounded"
+            end = datetime.now(UTC) + timedelta(milliseconds=number)
+            platform.put(make_sample(number, kind=kind, end=end).trace)  # type: ignore[arg-type]
+        platform.close()
+        time.sleep(0.05)
+        assert CliRunner().invoke(app, ["run", "--once"]).exit_code == 0
     return folder
 
 

@@ -91,6 +91,8 @@ class Calibration(BaseModel):
     """Weighted kappa of people's numbers and the judge's scores."""
     threshold: Threshold | None = None
     """The score below which (above, where lower is better) `hallucinated` agrees best with people."""
+    claim_threshold: Threshold | None = None
+    """The probability of a claim from which `hallucinated` agrees best; None where the judge gives no probability."""
     lower_is_better: bool = False
     differences: tuple[Difference, ...] = ()
 
@@ -167,7 +169,11 @@ def _of_group(pairs: Sequence[tuple[HumanLabel, Row]], hashes: Mapping[str, str]
         if label.label is not None and row.score is not None
     ]
     verdicts = [label.label for label, _ in kept if label.label is not None]
-    claim_pairs, claims_labelled = _claims(kept)
+    claims = _claims(kept)
+    claim_pairs = [(people, _of_claim(claim)) for people, claim in claims if claim.label is not None]
+    probabilities = [
+        (claim.probability, people == "hallucinated") for people, claim in claims if claim.probability is not None
+    ]
     _check([str(verdict) for verdict in verdicts], len(kept), numbers, claim_pairs)
     weights = {label.inclusion for _, _, _, label in said}
     weighted = weighted_proportion(
@@ -188,9 +194,10 @@ def _of_group(pairs: Sequence[tuple[HumanLabel, Row]], hashes: Mapping[str, str]
         weighted_interval=weighted.interval if weighted and len(weights) > 1 else None,
         claims=_agreement(claim_pairs) if len(claim_pairs) >= FEWEST and _classes(claim_pairs) > 1 else None,
         claims_found=len(claim_pairs),
-        claims_labelled=claims_labelled,
+        claims_labelled=sum(len(label.claims) for label, _ in kept),
         scores=weighted_kappa(numbers) if len(numbers) >= FEWEST else None,
         threshold=threshold if threshold is None or lower else _turned(threshold),
+        claim_threshold=best_threshold(probabilities),
         lower_is_better=lower,
         differences=tuple(_difference(label, row, judge) for people, row, judge, label in said if people != judge),
     )
@@ -246,17 +253,18 @@ def _turned(threshold: Threshold) -> Threshold:
     return Threshold(at=round(1 - threshold.at, 12), agreement=threshold.agreement, kappa=threshold.kappa)
 
 
-def _claims(pairs: Iterable[tuple[HumanLabel, Row]]) -> tuple[list[tuple[str, str]], int]:
-    """People's verdict and the judge's of every claim that both have; and how many people labelled."""
-    found: list[tuple[str, str]] = []
-    labelled = 0
-    for label, row in pairs:
-        for claim in label.claims:
-            labelled += 1
-            same = _same(claim, row.claims)
-            if same is not None and same.label is not None:
-                found.append((claim.verdict, "hallucinated" if same.label == "hallucinated" else "grounded"))
-    return found, labelled
+def _claims(pairs: Iterable[tuple[HumanLabel, Row]]) -> list[tuple[Verdict, Claim]]:
+    """People's verdict on each claim that the judge's row has too, with the row's claim."""
+    return [
+        (said.verdict, claim)
+        for label, row in pairs
+        for said in label.claims
+        if (claim := _same(said, row.claims)) is not None
+    ]
+
+
+def _of_claim(claim: Claim) -> Verdict:
+    return "hallucinated" if claim.label == "hallucinated" else "grounded"
 
 
 def _same(wanted: ClaimLabel, claims: Sequence[Claim]) -> Claim | None:
