@@ -157,6 +157,18 @@ def test_a_lower_is_better_metric_has_its_threshold_at_the_other_end() -> None:
     assert (made.threshold.at, made.lower_is_better) == (0.5, True)
 
 
+def test_a_metric_with_a_number_only_is_calibrated_at_its_best_threshold() -> None:
+    labels = [label(index, "hallucinated" if index < 5 else "grounded") for index in range(12)]
+    rows = [judged(index, "", 0.5 if index < 4 else 0.9).model_copy(update={"label": None}) for index in range(12)]
+    [made], _ = calibrate(labels, rows)
+    assert made.rows is None
+    assert made.threshold is not None
+    assert made.threshold.at == pytest.approx(0.7)
+    assert made.threshold.agreement == pytest.approx(11 / 12)
+    assert made.headline is not None
+    assert (made.headline.n, made.headline.value) == (12, made.threshold.kappa)
+
+
 def test_a_draw_of_unequal_chances_is_weighted_back() -> None:
     labels = [label(i, "hallucinated" if i < 10 else "grounded", inclusion=1.0 if i < 10 else 0.1) for i in range(20)]
     rows = [judged(i, "hallucinated" if i in (*range(5), *range(10, 15)) else "grounded") for i in range(20)]

@@ -139,6 +139,7 @@ def test_bad_input_is_one_line_and_exit_code_2(made: Path, tmp_path: Path) -> No
         ([labels, "--rows", str(tmp_path / "no.jsonl")], "No such file"),
         ([labels, "--rows", rows, "--probe"], "--probe asks the judge again: name the files"),
         ([labels, traces, "--level", "line"], "--level is span, trace or session"),
+        ([labels, str(tmp_path / "none.jsonl")], "16 of 16 labels are for rows that aren't there"),
         ([bare, traces], "a label names its row only; add --rows"),
         ([labels, traces, "--evaluator", "x"], "leave the files and --rows out"),
         ([labels, "--evaluator", "x", "-c", str(tmp_path / "no.toml")], "isn't there"),

@@ -98,10 +98,17 @@ class Calibration(BaseModel):
 
     @property
     def headline(self) -> Kappa | None:
-        """The one figure to quote: per row; else of the numbers; else per claim."""
+        """The one figure to quote: per row; else of the numbers; else per claim; else at the best threshold."""
         if self.rows is not None:
             return self.rows.kappa
-        return self.scores or (self.claims.kappa if self.claims is not None else None)
+        if self.scores is not None:
+            return self.scores
+        if self.claims is not None:
+            return self.claims.kappa
+        if self.threshold is None:
+            return None
+        n = self.labels - self.changed - self.without_verdict
+        return Kappa(n=n, agreement=self.threshold.agreement, value=self.threshold.kappa, interval=None)
 
 
 def judge_of(row: Row) -> dict[str, JsonValue]:
@@ -201,7 +208,7 @@ def _of_group(pairs: Sequence[tuple[HumanLabel, Row]], hashes: Mapping[str, str]
         lower_is_better=lower,
         differences=tuple(_difference(label, row, judge) for people, row, judge, label in said if people != judge),
     )
-    if made.headline is None and made.threshold is None:
+    if made.headline is None:
         raise ConfigError(
             f"the judge gave a verdict on {len(judged)} and a score on {len(scored)} of {len(kept)} labelled rows; "
             f"at least {FEWEST} are needed"

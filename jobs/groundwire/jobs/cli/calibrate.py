@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from groundwire.connectors import Problem
 from groundwire.jobs.calibration import (
     Calibration,
     HumanLabel,
@@ -224,8 +225,13 @@ def _labelled_partitions(
     elif any(not (label.partition_id or label.trace_id) for label in labels):
         raise ConfigError("a label names its row only; add --rows, or partition_id to the labels")
     ids = {label.partition_id or by_row.get(label.row_id or "") or label.trace_id for label in labels}
-    read = partitions_in(options.files, metric=metric, level=level, each_turn=options.each_turn)
-    return [item for item in read if isinstance(item, Partition) and item.partition_id in ids]
+    found = []
+    for item in partitions_in(options.files, metric=metric, level=level, each_turn=options.each_turn):
+        if isinstance(item, Problem):
+            stderr.print(f"groundwire: {item}", markup=False, highlight=False, soft_wrap=True)
+        elif isinstance(item, Partition) and item.partition_id in ids:
+            found.append(item)
+    return found
 
 
 async def _judged(partitions: Sequence[Partition], metric: Metric) -> list[Row]:
