@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from groundwire.connectors.cursor import Progress
 from groundwire.connectors.formats.spans import moment
+from groundwire.connectors.phoenix.spans import Stored
 
 __all__ = ["Anchor", "Place"]
 
@@ -98,23 +99,23 @@ class Place:
         """The number up to which no span can turn up any more."""
         old = [number for at, number in self.newest if at <= now - overlap]
         newest = self.newest[-1][1] if self.newest else 0
-        return max([newest - _IN_FLIGHT, *old])
+        return newest
 
-    def is_done(self, number: int, digest: str) -> bool:
+    def is_done(self, span: Stored) -> bool:
         """Whether a span above the floor, or at it, was dealt with as it is."""
-        if self.floor is not None and number == self.floor.number:
-            return digest == self.floor.digest
-        return self.seen.get(number) == digest
+        if self.floor is not None and span.number == self.floor.number:
+            return span.digest == self.floor.digest
+        return self.seen.get(span.number) == span.digest
 
-    def done(self, spans: Iterable[tuple[int, str]]) -> "Place":
-        """The place once these spans, each by number and digest, are dealt with."""
-        return replace(self, seen={**self.seen, **dict(spans)})
+    def done(self, spans: Iterable[Stored]) -> "Place":
+        """The place once these spans are dealt with."""
+        return replace(self, seen={**self.seen, **{span.number: span.digest for span in spans}})
 
-    def raised(self, floor: Anchor) -> "Place":
+    def raised(self, span: Stored) -> "Place":
         """The place once everything up to a span is dealt with."""
-        return replace(
-            self, floor=floor, seen={number: digest for number, digest in self.seen.items() if number > floor.number}
-        )
+        floor = Anchor(number=span.number, key=span.key, digest=span.digest)
+        seen = {number: digest for number, digest in self.seen.items() if number > floor.number}
+        return replace(self, floor=floor, seen=seen)
 
     def restarted(self, since: datetime) -> "Place":
         """The place where the order is lost: everything that started since is looked at again."""

@@ -13,19 +13,25 @@ from groundwire.connectors.formats.spans import moment, nonempty
 from groundwire.connectors.http import Answer
 from groundwire.connectors.phoenix.wire import Wire, iso
 
-__all__ = ["Head", "Row", "Spans", "digest_of", "head_of", "number_of"]
+__all__ = ["Head", "Row", "Spans", "Stored", "digest_of", "number_of", "stored"]
 
 Row = Mapping[str, Any]
 """A span as the REST API gives it."""
 
 _MOST = 1_000
 """Rows that the server gives in a page."""
-_FIRST = 200
+_FIRST = 50
 _GOAL = 8_000_000
 """Bytes of a page that is aimed at."""
 _TRACES = 50
 """Traces asked for in one request; their ids stand in its address."""
 _GONE = frozenset({404})
+_LONG = 1_000
+_BODIES = (
+    "ai.prompt", "ai.response", "embedding.", "gen_ai.", "input.", "langfuse.observation.", "llm.input_messages.",
+    "llm.output_messages.", "llm.tools.", "output.", "pydantic_ai.", "reranker.", "retrieval.",
+)  # fmt: skip
+"""Beginnings of the attributes that hold what was said and found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +47,21 @@ class Head:
     end: datetime | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A span as it was found in the order of storing."""
+
+    number: int
+    key: str
+    """Its global id, which is also the place of a page that begins with it."""
+    digest: str
+    """Eight hex digits that differ once the span under that number is another: SQLite uses numbers again."""
+    head: Head | None
+    """None where it can't be read."""
+    row: Row
+    """The span without what was said: as much as filters ask for."""
+
+
 class Spans:
     """Reads the spans of one project."""
 
@@ -48,13 +69,19 @@ class Spans:
         self._wire = wire
         self._rows = _FIRST
 
-    async def newest(self) -> Row | None:
-        """The span that was stored last; None where there is none."""
+    async def newest(self) -> int:
+        """The number of the span that was stored last; 0 where there is none."""
         answer = await self._ask({"sort": "id", "order": "desc", "limit": 1})
         rows, _ = _listed(answer)
-        return rows[0] if rows else None
+        return number_of(rows[0]) if rows else 0
 
-    async def stored(self, *, since: datetime | None, at: str | None) -> AsyncIterator[list[Row]]:
+    async def at(self, key: str) -> Stored | None:
+        """The first span from that id on; None where there is none."""
+        answer = await self._ask({"sort": "id", "order": "asc", "cursor": key, "limit": 1})
+        rows, _ = _listed(answer)
+        return stored(rows[0]) if rows else None
+
+    async def stored(self, *, since: datetime | None, at: str | None) -> AsyncIterator[list[Stored]]:
         """Pages of spans in the order they were stored, from the one with the id `at` on, itself included.
 
         Without `at`, from the first one that started at `since` or later.
@@ -65,7 +92,7 @@ class Spans:
         cursor = at
         while True:
             rows, cursor = await self._page({**params, **({"cursor": cursor} if cursor else {})})
-            yield rows
+            yield [stored(row) for row in rows]
             if cursor is None:
                 return
 
@@ -141,18 +168,29 @@ def number_of(row: Row) -> int:
 
 
 def digest_of(row: Row) -> str:
-    """Eight hex digits that differ once the span under that number is another: SQLite uses numbers again."""
+    """Eight hex digits that differ once the span under that number is another."""
     told = {key: value for key, value in row.items() if key != "events"}  # an event without a time is given the present
     content = json.dumps(told, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 
-def head_of(row: Row) -> Head | None:
-    """The head of a span; None where it can't be read."""
+def stored(row: Row) -> Stored:
+    """What is remembered of a span in the order of storing."""
     context = row.get("context")
-    if not isinstance(context, Mapping):
-        return None
-    return _head(row, trace_id=_trace_of(row), span_id=context.get("span_id"))
+    span_id = context.get("span_id") if isinstance(context, Mapping) else None
+    attributes = row.get("attributes")
+    told = {
+        key: value
+        for key, value in (attributes.items() if isinstance(attributes, Mapping) else ())
+        if not key.startswith(_BODIES) and not (isinstance(value, str) and len(value) > _LONG)
+    }
+    return Stored(
+        number=number_of(row),
+        key=str(row.get("id")),
+        digest=digest_of(row),
+        head=_head(row, trace_id=_trace_of(row), span_id=span_id),
+        row={**row, "attributes": told, "events": []},
+    )
 
 
 def _head(row: Any, *, trace_id: str, span_id: Any) -> Head | None:
