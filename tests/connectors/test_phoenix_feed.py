@@ -123,7 +123,8 @@ ACTIONS = st.one_of(
 
 
 async def _lived(actions: Sequence[tuple[Any, ...]], chunk: int) -> Life:
-    table, hidden, known = Table(), [], set()
+    table, known = Table(), set()
+    hidden: list[tuple[datetime, int, int, int]] = []
     life = Life(table)
     feed._A_CHUNK, before = chunk, feed._A_CHUNK
     try:

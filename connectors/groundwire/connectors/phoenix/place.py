@@ -99,7 +99,7 @@ class Place:
         """The number up to which no span can turn up any more."""
         old = [number for at, number in self.newest if at <= now - overlap]
         newest = self.newest[-1][1] if self.newest else 0
-        return newest
+        return max([newest - _IN_FLIGHT, *old])
 
     def is_done(self, span: Stored) -> bool:
         """Whether a span above the floor, or at it, was dealt with as it is."""
