@@ -208,7 +208,7 @@ class _TracePool:
             with_cost=self.with_cost,
             p50=p50,
             p95=p95,
-            tokens={name: total / self.token_weight for name, total in sorted(self.tokens.items())},
+            tokens={name: total / self.token_weight for name, total in self.tokens.items()},
             with_tokens=self.with_tokens,
         )
 
