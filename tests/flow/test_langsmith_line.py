@@ -33,6 +33,7 @@ from tests.flow.langsmith_rig import (
 )
 
 from groundwire.jobs.backfill import Backfill, Span, run_backfill
+from groundwire.jobs.cli.run import _run as run_specs
 from groundwire.jobs.cli.serve import beside_polling
 from groundwire.jobs.intake import Intake
 from groundwire.jobs.schedule import Runner
@@ -230,6 +231,7 @@ async def test_decisions_are_right_and_kept_by_the_platform_alone(
             assert told[trace_id]["status"] == 200, told[trace_id]
             assert (told[trace_id]["score"] >= 0.5) == (sample.kind == "hallucinated")
         assert set(shown(platform, "hallucinated")) == set(ids)
+        assert await run_specs(settings, settings.evaluators, once=True) == 0
         assert platform.sent == [], "nothing but the platform itself writes the scores of decisions"
 
 
