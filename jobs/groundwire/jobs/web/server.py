@@ -36,7 +36,8 @@ class _Server(uvicorn.Server):
 def listen(spec: ServiceSpec) -> socket.socket:
     """The socket that the configuration names. Raises `ConfigError` where it can't be had."""
     family = socket.AF_INET6 if ":" in spec.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # the protocol is named because asyncio sends without delay only where it is: the kernel's is 40 ms an answer
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((spec.host, spec.port))
