@@ -111,6 +111,11 @@ class Place:
         """The place once these spans are dealt with."""
         return replace(self, seen={**self.seen, **{span.number: span.digest for span in spans}})
 
+    def awaiting(self, trace_id: str, until: datetime | None) -> "Place":
+        """The place where a trace is looked at again then; None where it isn't waited for."""
+        waiting = {key: at for key, at in self.waiting.items() if key != trace_id}
+        return replace(self, waiting=waiting if until is None else {**waiting, trace_id: until})
+
     def raised(self, span: Stored) -> "Place":
         """The place once everything up to a span is dealt with."""
         floor = Anchor(number=span.number, key=span.key, digest=span.digest)

@@ -26,12 +26,6 @@ _GOAL = 8_000_000
 _TRACES = 50
 """Traces asked for in one request; their ids stand in its address."""
 _GONE = frozenset({404})
-_LONG = 1_000
-_BODIES = (
-    "ai.prompt", "ai.response", "embedding.", "gen_ai.", "input.", "langfuse.observation.", "llm.input_messages.",
-    "llm.output_messages.", "llm.tools.", "output.", "pydantic_ai.", "reranker.", "retrieval.",
-)  # fmt: skip
-"""Beginnings of the attributes that hold what was said and found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +50,8 @@ class Stored:
     """Its global id, which is also the place of a page that begins with it."""
     digest: str
     """Eight hex digits that differ once the span under that number is another: SQLite uses numbers again."""
-    head: Head | None
-    """None where it can't be read."""
-    row: Row
-    """The span without what was said: as much as filters ask for."""
+    trace_id: str
+    """Empty where it can't be read."""
 
 
 class Spans:
@@ -176,21 +168,7 @@ def digest_of(row: Row) -> str:
 
 def stored(row: Row) -> Stored:
     """What is remembered of a span in the order of storing."""
-    context = row.get("context")
-    span_id = context.get("span_id") if isinstance(context, Mapping) else None
-    attributes = row.get("attributes")
-    told = {
-        key: value
-        for key, value in (attributes.items() if isinstance(attributes, Mapping) else ())
-        if not key.startswith(_BODIES) and not (isinstance(value, str) and len(value) > _LONG)
-    }
-    return Stored(
-        number=number_of(row),
-        key=str(row.get("id")),
-        digest=digest_of(row),
-        head=_head(row, trace_id=_trace_of(row), span_id=span_id),
-        row={**row, "attributes": told, "events": []},
-    )
+    return Stored(number=number_of(row), key=str(row.get("id")), digest=digest_of(row), trace_id=_trace_of(row))
 
 
 def _head(row: Any, *, trace_id: str, span_id: Any) -> Head | None:
