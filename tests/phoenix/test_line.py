@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from tests.phoenix.child import NAME, WRITTEN, configured, killed, run_once
 from tests.phoenix.server import Phoenix, span_of, spans_of_export, spans_of_records
 
+from groundwire.connectors import Trace
 from groundwire.connectors.testing import Sample, make_sample
 from groundwire.jobs.backfill import Backfill, Span, run_backfill
 from groundwire.jobs.flow import Progress
 from groundwire.jobs.service import open_service
 from groundwire.jobs.settings import Settings
+from groundwire.scorer import Message, TextPart
+from groundwire.scorer import Span as SpanOf
 
 pytestmark = pytest.mark.phoenix
 
@@ -172,3 +176,51 @@ async def test_killed_on_the_way_each_trace_is_annotated_once(
     for hours in (1, 2):  # what the killed process held has lapsed
         await run_once(configuration, ahead=timedelta(hours=hours))
     assert shown(phoenix, project) == expected(fresh)
+
+
+QUESTION = "How long can I return electronics?"
+TRUE, FALSE = "Electronics can be returned within 30 days.", "Electronics can be returned within 90 days."
+
+
+def turn(session: str, number: int, answer: str, *, end: datetime) -> Trace:
+    """One trace of a session: a question, what a tool knew, and an answer."""
+    ident = sha256(f"{session} {number}".encode()).hexdigest()
+    begin = end - timedelta(seconds=4)
+    asked = Message(role="user", parts=(TextPart(content=QUESTION),))
+    said = Message(role="assistant", parts=(TextPart(content=answer),))
+    root = SpanOf(
+        span_id=ident[:16], trace_id=ident[32:], kind="AGENT", name="shop", start_time=begin, end_time=end,
+        status="ok", input_messages=(asked,), output_messages=(said,),
+    )  # fmt: skip
+    tool = SpanOf(
+        span_id=ident[16:32], trace_id=ident[32:], parent_id=root.span_id, kind="TOOL", name="get_policy",
+        tool_name="get_policy", start_time=begin, end_time=begin + timedelta(seconds=2), status="ok",
+        input={"category": "electronics"}, output={"policy": TRUE},
+    )  # fmt: skip
+    return Trace(trace_id=root.trace_id, spans=(root, tool), source="made", session_id=session)
+
+
+async def test_a_session_is_annotated_when_it_is_idle_and_once_more_when_it_goes_on(
+    phoenix: Phoenix, project: str, tmp_path: Path
+) -> None:
+    configuration = configured(
+        tmp_path, phoenix.url, project, metric="conversation.hallucination", level="session", idle="10m"
+    )
+    await run_once(configuration, ahead=BEGAN)
+    session, now = f"chat-{project}", datetime.now(UTC)
+    for number, answer in ((1, TRUE), (2, FALSE)):
+        phoenix.put(project, turn(session, number, answer, end=now - timedelta(minutes=3 - number)))
+    await run_once(configuration)
+    assert phoenix.annotations(project, "session") == []
+    for minutes in (11, 12):
+        await run_once(configuration, ahead=timedelta(minutes=minutes))
+        assert shown(phoenix, project, "session") == {session: 1.0}
+    [first] = phoenix.annotations(project, "session")
+    assert first["result"]["label"] == "hallucinated"
+    assert first["result"]["explanation"].startswith(f"hallucinated · {FALSE}\n")
+
+    phoenix.put(project, turn(session, 3, TRUE, end=datetime.now(UTC) - timedelta(seconds=1)))
+    await run_once(configuration, ahead=timedelta(minutes=14))
+    await run_once(configuration, ahead=timedelta(minutes=15))
+    assert [one["result"]["score"] for one in phoenix.annotations(project, "session")] == [1.0, 0.0]
+    assert phoenix.annotations(project, "session")[0] == first
