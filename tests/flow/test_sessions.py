@@ -17,11 +17,15 @@ from tests.connectors.langsmith_app import LangsmithApp
 from tests.connectors.langsmith_runs import run_of_span
 from tests.flow.langsmith_rig import GENERATIONS
 
+from groundwire.jobs.backfill import Backfill, run_backfill
+from groundwire.jobs.backfill import Span as Past
+from groundwire.jobs.plan import make_plan
 from groundwire.jobs.schedule import Runner
 from groundwire.jobs.service import open_service
 from groundwire.jobs.settings import Settings
 from groundwire.jobs.store import rows
 from groundwire.jobs.store.rows import RowQuery, StoredRow
+from groundwire.jobs.trial import try_evaluator
 from groundwire.scorer import ConfigError, Message, Span, TextPart
 
 NAME = "chat-groundedness"
@@ -185,6 +189,37 @@ async def test_a_trace_of_no_session_is_let_by(platform: Platform, tmp_path: Pat
     runner, found = await run_once(settings)
     assert found == []
     assert runner.total.filtered == {NAME: 1}
+
+
+async def test_history_is_planned_tried_and_backfilled_a_session_once(platform: Platform, tmp_path: Path) -> None:
+    settings = configured(tmp_path, platform)
+    old = datetime.now(UTC) - timedelta(days=1)
+    platform.put(turn("chat-1", 1, "Hello", "Hello!", end=old, looks=False), session="chat-1")
+    platform.put(turn("chat-1", 2, QUESTION, FALSE, end=old + timedelta(seconds=60)), session="chat-1")
+    platform.put(turn("chat-2", 1, QUESTION, TRUE, end=old + timedelta(seconds=90)), session="chat-2")
+    spec = settings.evaluator(NAME)
+    window = Past(start=old - timedelta(hours=1), end=old + timedelta(hours=1))
+    asked = Backfill(evaluator=spec, spans=(window,))
+
+    async def backfill() -> dict[str, int]:
+        async with open_service(settings) as service:
+            made = await service.evaluator(spec, live=False)
+            total, _, finished = await run_backfill(service, asked, made, told=lambda *_: None)
+            assert finished
+            return total.by_status
+
+    async with open_service(settings) as service:
+        plan = await make_plan(service, asked)
+        assert (plan.partitions, plan.to_judge, plan.already) == (2, 2, 0)
+        trial = await try_evaluator(service, spec, n=5)
+        assert sorted((row.session_id, row.score) for row in trial.rows) == [("chat-1", 1.0), ("chat-2", 0.0)]
+    assert platform.shown() == []
+    assert await backfill() == {"scored": 2}
+    assert sorted((session, value) for session, value, _ in platform.shown()) == [("chat-1", 1.0), ("chat-2", 0.0)]
+    assert await backfill() == {}
+    assert len(platform.shown()) == 2
+    async with open_service(settings) as service:
+        assert (await make_plan(service, asked)).already == 2
 
 
 async def test_a_source_without_sessions_is_refused(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from groundwire.connectors import Origin, Sessions, Source, Trace
-from groundwire.jobs.admission import Evaluator, session_of
+from groundwire.jobs.admission import Evaluator, origin_of, read_origin, session_of
 from groundwire.scorer import Partition, SkipThis
 
-__all__ = ["fetch_traces", "partition_in"]
+__all__ = ["fetch_traces", "partition_in", "partitions_now"]
 
 
 async def fetch_traces(source: Source, origin: Origin, *, session_id: str | None = None) -> Sequence[Trace]:
@@ -32,3 +32,16 @@ def partition_in(traces: Sequence[Trace], partition_id: str, evaluator: Evaluato
     else:
         found = evaluator.partitions(traces[-1])
     return next((one for one in found if one.partition_id == partition_id), None)
+
+
+async def partitions_now(source: Source, trace: Trace, evaluator: Evaluator) -> Sequence[Partition]:
+    """What an evaluator makes of a trace; at session level, the whole session, if the trace is its last turn.
+
+    Raises as `Source.fetch` does.
+    """
+    if evaluator.spec.level != "session":
+        return evaluator.partitions(trace)
+    if trace.session_id is None:
+        return ()
+    traces = await fetch_traces(source, read_origin(origin_of(trace)), session_id=trace.session_id)
+    return (session_of(traces, evaluator.spec),) if traces[-1].trace_id == trace.trace_id else ()

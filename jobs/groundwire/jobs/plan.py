@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from groundwire.connectors import Window
 from groundwire.jobs.admission import Evaluator, admit, passed_over
 from groundwire.jobs.backfill import Backfill, slices
+from groundwire.jobs.fetching import partitions_now
 from groundwire.jobs.flow import unwatched
 from groundwire.jobs.service import Service
 from groundwire.jobs.store import rows
@@ -57,7 +58,8 @@ async def make_plan(service: Service, backfill: Backfill) -> Plan:
             )
             admitted = {arrival.partition_id for arrival in admission.arrivals}
             for trace in page.traces:
-                for partition in evaluator.partitions(trace) if admission.holds(trace.trace_id) else ():
+                found = await partitions_now(source, trace, evaluator) if admission.holds(trace.trace_id) else ()
+                for partition in found:
                     if partition.partition_id in admitted:
                         await _count(service, evaluator, backfill, partition, plan)
                     if backfill.limit is not None and plan.partitions >= backfill.limit:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from groundwire.connectors import Trace, Window
 from groundwire.jobs.admission import Evaluator
+from groundwire.jobs.fetching import partitions_now
 from groundwire.jobs.service import Service
 from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.scorer import Account, Row
@@ -36,7 +37,8 @@ async def try_evaluator(service: Service, spec: EvaluatorSpec, *, n: int) -> Tri
     newest: deque[Trace] = deque()
     now = service.clock()
     window = Window(start=now - LOOK_BACK, newest_first=True)
-    async for page in service.source(spec.source).pull(window, None):
+    source = service.source(spec.source)
+    async for page in source.pull(window, None):
         trial.seen += page.seen or len(page.traces)
         for trace in page.traces:
             if evaluator.matches(trace):
@@ -48,7 +50,8 @@ async def try_evaluator(service: Service, spec: EvaluatorSpec, *, n: int) -> Tri
     newest = deque(sorted(newest, key=lambda trace: str(trace.end_time or ""), reverse=True))
     while newest and len(trial.rows) < n:
         trace = newest.popleft()
-        for partition in evaluator.partitions(trace)[: n - len(trial.rows)]:
+        found = await partitions_now(source, trace, evaluator)
+        for partition in found[: n - len(trial.rows)]:
             account = Account(evaluator=spec.name, run_id="try", trace_id=trace.trace_id)
             trial.rows.append(await evaluator.metric.score(partition, account=account))
     return trial
