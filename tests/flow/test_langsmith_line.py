@@ -41,6 +41,7 @@ from groundwire.jobs.service import Service, open_service
 from groundwire.jobs.settings import Settings
 from groundwire.jobs.store import deliveries
 from groundwire.jobs.web import server
+from groundwire.scorer import RetryLater
 
 
 @pytest.fixture(params=GENERATIONS)
@@ -184,7 +185,7 @@ async def test_a_trace_that_is_delivered_before_it_is_there_is_taken_up_when_it_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("groundwire.jobs.hooked.AGAIN", 0.2)
-    monkeypatch.setattr("groundwire.connectors.given.not_found.__code__", _soon.__code__)
+    monkeypatch.setattr("groundwire.connectors.langsmith.read.not_found", _soon)
     platform = LangsmithApp(**GENERATIONS["v2"])
     with served(platform) as url:
         settings = configured(tmp_path, url, attach="webhook")
@@ -201,9 +202,7 @@ async def test_a_trace_that_is_delivered_before_it_is_there_is_taken_up_when_it_
             await live.until(lambda: shown(platform) == expected([sample]))
 
 
-def _soon(origin: Any, *, platform: str, now: datetime) -> Any:
-    from groundwire.scorer import RetryLater
-
+def _soon(*_: Any, **__: Any) -> RetryLater:
     return RetryLater("it can't be found yet", after=0.2)
 
 
