@@ -58,7 +58,7 @@ async def test_a_span_that_is_not_in_the_answer_is_dropped_and_counted() -> None
     assert (found.dropped, found.reply.notes["spans_dropped"]) == (1, 1)
     assert "spans_dropped" in found.reply.flags
     alone = await ask(unsupported("We ship by drone"))
-    assert (alone.outcome, alone.dropped) == ("not_matched", 1)
+    assert (alone.outcome, alone.reason, alone.dropped) == ("unknown", "judge_unparsable", 1)
 
 
 async def test_a_wrong_place_is_mended() -> None:

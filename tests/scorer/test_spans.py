@@ -1,5 +1,6 @@
 """`unsupported_spans`: what its grounding context is at each level, and what the row says."""
 
+import time
 from typing import Any
 
 import pytest
@@ -84,8 +85,10 @@ async def test_the_predicate_leaves_out_what_is_less_probable() -> None:
 
 async def test_lost_spans_are_counted_in_the_row() -> None:
     row = await score(trace(ANSWER, POLICY), ScriptedJudge(found=(marked("By drone"),)))
-    assert (row.label, row.flags) == ("not_matched", ("spans_dropped",))
+    assert (row.status, row.reason, row.flags) == ("unknown", "judge_unparsable", ("spans_dropped",))
     assert row.judge["notes"] == {"spans_dropped": 1}
+    some = await score(trace(ANSWER, POLICY), ScriptedJudge(found=(marked("By drone"), marked("90 days"))))
+    assert (some.label, some.flags, len(some.claims)) == ("matched", ("spans_dropped",), 1)
 
 
 def test_retrieved_documents_and_tool_results_are_the_context() -> None:
@@ -166,3 +169,12 @@ def test_the_manifest_and_the_configuration() -> None:
     for bad in (1.5, -0.1, "high"):
         with pytest.raises(ConfigError, match="unsupported_spans: predicate"):
             get_spans_metric({"predicate": bad})
+
+
+async def test_megabytes_of_evidence_cost_no_seconds() -> None:
+    dump = tool("dump", "The order 4711 cost 93 euros on 3 May 2026 for Ana Prado. " * 90_000)
+    began = time.perf_counter()
+    row = await score(trace("It cost 95 euros.", dump), ScriptedJudge(found=(marked("95 euros"),)))
+    assert time.perf_counter() - began < 2
+    assert row.label == "matched"
+    assert row.coverage.share < 0.01

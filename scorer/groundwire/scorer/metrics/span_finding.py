@@ -7,7 +7,7 @@ from typing import Literal
 from groundwire.scorer.checks import EvidenceIndex, run_checks
 from groundwire.scorer.claims import Check, Citation, find_quote
 from groundwire.scorer.errors import ConfigError
-from groundwire.scorer.evidence import Shown, View
+from groundwire.scorer.evidence import View
 from groundwire.scorer.judge import Failure, Judge, Reply, UnsupportedSpan
 from groundwire.scorer.judges.segments import segments
 from groundwire.scorer.spend import Usage
@@ -29,7 +29,7 @@ class Spans:
     spans: tuple[UnsupportedSpan, ...] = ()
     """In the order of the answer, disjoint, each text verbatim from it; offsets in code points."""
     failure: Failure | None = None
-    """Why it is unknown: `no_answer`, `no_evidence`, or what the judge said."""
+    """Why it is unknown: `no_answer`, `no_evidence`, `judge_unparsable` where no span was found, or the judge's."""
     dropped: int = 0
     """Spans of the judge's whose words do not stand in the answer."""
     reply: Reply[tuple[UnsupportedSpan, ...]] = field(default_factory=Reply)
@@ -81,10 +81,13 @@ async def find_spans(
     dropped = len(reply.value) - len(found) + (known if isinstance(known, int) else 0)
     if dropped:
         reply = replace(reply, flags=reply.flags | {"spans_dropped"}, notes={**reply.notes, "spans_dropped": dropped})
+    if dropped and not found:  # it found something, and nobody can say where: that is no clean answer
+        lost = Failure(status="unknown", reason="judge_unparsable", message="none of its spans stands in the answer")
+        return replace(said, failure=lost, dropped=dropped, reply=reply)
     return replace(
         said,
         outcome="matched" if matching else "not_matched",
-        spans=_explained(merged(matching, answer), answer, evidence),
+        spans=_explained(merged(matching, answer), answer, said.view),
         dropped=dropped,
         reply=reply,
     )
@@ -133,7 +136,7 @@ def _explained(spans: Sequence[UnsupportedSpan], answer: str, view: View) -> tup
     """The spans with what code finds about them: the kind of thing that is wrong, and what the evidence has instead."""
     if not spans:
         return ()
-    index = EvidenceIndex.of(View(shown=tuple(_whole(shown) for shown in view.shown)))
+    index = EvidenceIndex.of(view)  # what was shown: to index megabytes would take seconds
     statements = [(claim.start, claim.end) for claim in segments(answer) if claim.start is not None and claim.end]
     return tuple(_explain(span, answer, statements, index) for span in spans)
 
@@ -161,7 +164,3 @@ def _cited(check: Check) -> Citation | None:
     if check.outcome != "contradicted" or check.block is None or check.quote is None:
         return None
     return Citation(block=check.block, quote=check.quote, verified=True, path=check.path)
-
-
-def _whole(shown: Shown) -> Shown:
-    return Shown(block=shown.block, text=shown.block.text, arguments=shown.block.arguments)
