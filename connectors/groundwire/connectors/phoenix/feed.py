@@ -18,6 +18,8 @@ _A_CHUNK = 2_000
 """Spans that are held at once."""
 _LONGEST = timedelta(days=1)
 """How much earlier than the beginning a span may have started and still be asked for."""
+_REMEMBERED = 20_000
+"""Traces that a pull remembers to have given; one that is forgotten may be given again, which changes nothing."""
 
 
 @dataclass(kw_only=True)
@@ -82,6 +84,8 @@ class Feed:
             yield page
 
     async def _chunk(self, spans: Sequence[Stored]) -> AsyncIterator[Page]:
+        if len(self._given) > _REMEMBERED:
+            self._given.clear()
         touched: dict[str, list[Stored]] = {}
         for span in spans:
             if not self.place.is_done(span):
