@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from groundwire.jobs.spec import Caps, EvaluatorSpec, GuardSpec, ServiceSpec, SourceSpec, StateSpec
-from groundwire.scorer import ConfigError, JudgeConfig
+from groundwire.scorer import ConfigError, JudgeConfig, require_tree
 
 __all__ = ["CONFIG_FILE", "Settings", "api_key", "load_settings", "one_line", "platform_defaults"]
 
@@ -139,7 +139,9 @@ def load_settings(path: Path | None = None, *, environment: Mapping[str, str] | 
             judge |= api_key(variables)
     guard = filled.get("guard")
     if isinstance(guard, dict) and isinstance(guard.get("file"), str):
-        guard["router"] = _fill(_router(file.parent / guard["file"]), variables, where=guard["file"])
+        router = _router(file.parent / guard["file"])
+        require_tree(router)  # YAML can hold itself
+        guard["router"] = _fill(router, variables, where=guard["file"])
     try:
         return Settings(**filled)
     except ValidationError as error:

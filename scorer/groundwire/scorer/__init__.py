@@ -24,6 +24,7 @@ from groundwire.scorer.guard import (
     SignalResult,
     Signals,
     read_guard,
+    require_tree,
 )
 from groundwire.scorer.judge import (
     Capability,
@@ -353,6 +354,7 @@ __all__ = [
     "require_comparable",
     "require_price",
     "require_spans",
+    "require_tree",
     "resolve",
     "source_digest",
     "suite_fingerprint",

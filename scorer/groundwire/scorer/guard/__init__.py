@@ -2,7 +2,7 @@
 
 from groundwire.scorer.guard.asking import Evidence
 from groundwire.scorer.guard.guard import Guard, GuardCheck, Recorder
-from groundwire.scorer.guard.recipes import read_guard
+from groundwire.scorer.guard.recipes import read_guard, require_tree
 from groundwire.scorer.guard.result import Fired, GuardResult, SignalResult
 from groundwire.scorer.guard.rules import FactCheckSignal, GuardRule, GuardRules, HallucinationSignal, Signals
 from groundwire.scorer.guard.stream import GuardedStream
@@ -22,4 +22,5 @@ __all__ = [
     "SignalResult",
     "Signals",
     "read_guard",
+    "require_tree",
 ]

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from groundwire.scorer.errors import ConfigError
 from groundwire.scorer.guard.rules import GuardRules
 
-__all__ = ["PLUGINS", "read_guard"]
+__all__ = ["PLUGINS", "read_guard", "require_tree"]
 
 PLUGINS = ("guard", "response_guard")
 """What a decision's plugin is called that holds a guard's rules."""
@@ -26,7 +26,7 @@ def read_guard(
     `recipe` and `decision` name which, where there are several. Raises `ConfigError`: a missing or unknown name, a
     cycle, a decision that reads what is only known after the answer.
     """
-    _require_a_tree(config)
+    require_tree(config)
     if "rules" in config:
         return _rules(config), ()
     ignored: list[str] = []
@@ -180,7 +180,7 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _require_a_tree(value: Any, path: tuple[int, ...] = ()) -> None:
+def require_tree(value: Any, path: tuple[int, ...] = ()) -> None:
     """Raise `ConfigError` for what holds itself (YAML's aliases can), and for what is nested beyond any sense."""
     if not isinstance(value, Mapping | list | tuple):
         return
@@ -189,4 +189,4 @@ def _require_a_tree(value: Any, path: tuple[int, ...] = ()) -> None:
     if len(path) >= DEEPEST:
         raise ConfigError(f"guard: the configuration is nested more than {DEEPEST} levels deep")
     for one in value.values() if isinstance(value, Mapping) else value:
-        _require_a_tree(one, (*path, id(value)))
+        require_tree(one, (*path, id(value)))
