@@ -101,9 +101,6 @@ class Notebook:
             raise self.fails
         self.checks.append(check)
 
-    async def close(self) -> None:
-        """Nothing is under way."""
-
 
 class SlowJudge(ScriptedJudge):
     """Answers when it is let."""
@@ -311,10 +308,10 @@ async def test_a_judge_that_is_late_is_unknown_and_its_answer_is_waited_for_at_t
     assert (result.answer, result.actions, result.warnings) == (ANSWER, ("flag",), ("ungrounded=unknown",))
     assert result.signals["ungrounded"].reason == "timeout"
     assert 0.02 <= result.signals["ungrounded"].seconds < 1
-    [kept] = notebook.checks
-    assert (kept.row.status, kept.row.reason, kept.row.flags) == ("unknown", "timeout", ("guard_flag",))
     judge.go.set()
     await guard.close()
+    [kept] = notebook.checks
+    assert (kept.row.status, kept.row.reason, kept.row.flags) == ("unknown", "timeout", ("guard_flag",))
     assert [name for name, _ in judge.asked] == ["spans"]
 
 
@@ -639,6 +636,7 @@ async def test_every_check_is_kept_as_one_row() -> None:
     await guard.check(QUESTION, ANSWER, None)
     judge.found = ()
     await guard.check(QUESTION, ANSWER, POLICY)
+    await guard.close()
     matched, chat, unknown, clean = notebook.checks
     row = matched.row
     assert (row.metric, row.status, row.score, row.label, row.flags) == (
@@ -668,6 +666,7 @@ async def test_a_record_that_fails_is_logged_without_text_and_the_answer_is_give
     notebook = Notebook(fails=GroundwireError("hunter2"))
     guard = Guard.from_config(document(), judges={"default": unsupported()}, recorder=notebook)
     result = await guard.check(QUESTION, ANSWER, POLICY)
+    await guard.close()
     assert result.actions == ("annotate",)
     assert "a check was not recorded" in caplog.text
     assert "hunter2" not in caplog.text
@@ -736,6 +735,7 @@ async def test_a_stream_stays_live_where_rules_only_flag_or_record_and_is_record
     judge.go.set()
     result = await stream.result()
     assert (result.answer, result.warnings) == (ANSWER, ("ungrounded",))
+    await guard.close()
     [kept] = notebook.checks
     assert (kept.row.label, kept.row.flags, kept.trace_id) == ("matched", ("guard_flag",), "t1")
 
@@ -760,6 +760,7 @@ async def test_a_stream_that_dies_in_the_middle_has_its_outcome(action: str) -> 
     result = await stream.result()
     assert (result.signals["ungrounded"].reason, result.actions) == ("incomplete", (action,))
     assert judge.asked == []
+    await guard.close()
     [kept] = notebook.checks
     assert (kept.row.status, kept.row.reason) == ("unknown", "incomplete")
 

@@ -63,6 +63,7 @@ async def test_the_configured_guard_answers_and_keeps_its_checks(tmp_path: Path)
     async with web(configured(tmp_path, guard=GUARD), prepare=guarded(None)) as live:
         reply = await live.client.post("/v1/guard", json={**BODY, "trace_id": "t1"}, headers=API)
         assert reply.json()["actions"] == ["annotate"]
+        await asyncio.sleep(0.2)  # no answer waits for its record
         metrics = await live.client.get("/metrics", headers=API)
         assert 'groundwire_rows_total{evaluator="guard",status="scored"} 1.0' in metrics.text
 

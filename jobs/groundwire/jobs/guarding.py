@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,6 @@ __all__ = ["StoredChecks", "build_guard", "open_guard"]
 
 log = logging.getLogger(__name__)
 
-RECORD_WITHIN = 1.0
-"""Seconds that an answer waits for its record; a state that takes longer finishes it behind the answer's back."""
 DELIVERY_EVERY = 5.0
 """Seconds between two looks into the outbox."""
 CLAIM_FOR = timedelta(seconds=90)
@@ -42,26 +40,11 @@ class StoredChecks:
     clock: Callable[[], datetime]
     told: Callable[[str, Row], None]
     """Told of every stored row, with the guard's name."""
-    _writing: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def record(self, check: GuardCheck) -> None:
-        """See `Recorder.record`. The same answer to the same trace again is nothing."""
-        task = asyncio.create_task(self._write(check))
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-        await asyncio.wait({task}, timeout=RECORD_WITHIN)
-
-    async def close(self) -> None:
-        """See `Recorder.close`."""
-        while self._writing:
-            await asyncio.wait(self._writing)
-
-    async def _write(self, check: GuardCheck) -> None:
-        try:
-            if await self.store.write(self._store, check):
-                self.told(self.spec.name, check.row)
-        except GroundwireError as error:
-            log.error("a check was not recorded: %s", error, extra={"action": "record"})
+        """See `Recorder.record`. The same answer to the same trace again is nothing. Raises as the store does."""
+        if await self.store.write(self._store, check):
+            self.told(self.spec.name, check.row)
 
     def _store(self, tx: Connection, check: GuardCheck) -> bool:
         now, row, name = self.clock(), check.row, self.spec.name

@@ -18,6 +18,8 @@ from groundwire.scorer.guard.result import SignalOutcome, SignalResult
 from groundwire.scorer.guard.rules import Condition, Deployed, FactCheckSignal, Signals, SignalType
 from groundwire.scorer.judge import Judge
 from groundwire.scorer.metrics.config import SpansConfig, SpansSettings
+from groundwire.scorer.metrics.metric import Material
+from groundwire.scorer.metrics.shape import Broken
 from groundwire.scorer.metrics.span_finding import require_spans
 from groundwire.scorer.metrics.spans import SpansMetric
 from groundwire.scorer.partition import Message, Partition, Span, TextPart
@@ -53,6 +55,8 @@ class Subject:
     account: Account
     unread: str | None
     """Why no judge is asked about the answer."""
+    found: Material | Broken | None = None
+    """What the metric read in the partition, once it has."""
     signals: dict[str, SignalResult] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
@@ -140,7 +144,8 @@ class Questions:
         metric = self.metrics[condition.name]
         try:
             if subject.is_small:
-                row = await metric.score(subject.partition, account=subject.account)
+                subject.found = subject.found or metric.material(subject.partition)  # every signal reads it alike
+                row = await metric.score(subject.partition, account=subject.account, found=subject.found)
             else:
                 row = await score_apart(metric, subject.partition, subject.account)
         except Exception as error:  # noqa: BLE001 - as above

@@ -48,10 +48,6 @@ class Recorder(Protocol):
         """Keep a check."""
         ...
 
-    async def close(self) -> None:
-        """Wait for what is being kept."""
-        ...
-
 
 class Guard:
     """Checks answers by configured rules. One instance serves many checks at once, in one event loop."""
@@ -140,8 +136,8 @@ class Guard:
 
         result = await self._decided(answer, ask, subject.signals)
         result = replace(result, usage=subject.usage)
-        if self._recorder is not None:
-            await self._record(self._recorder, subject, result, trace_id)
+        if self._recorder is not None:  # no answer waits for its record
+            self._questions.begin(self._record(self._recorder, subject, result, trace_id))
         return result
 
     async def unchecked(self, answer: str, reason: str) -> GuardResult:
@@ -164,10 +160,8 @@ class Guard:
         )
 
     async def close(self) -> None:
-        """Wait for what is under way: judges that answer late, and streams' checks. The judges are their owner's."""
+        """Wait for what is under way: records, streams' checks, judges that answer late. Judges are their owner's."""
         await self._questions.drain()
-        if self._recorder is not None:
-            await self._recorder.close()
 
     async def _decided(
         self,
@@ -227,7 +221,7 @@ class Guard:
         return GuardCheck(
             row=row,
             partition=partition,
-            content_hash=metric.content_hash(partition),
+            content_hash=metric.content_hash(partition, found=subject.found),
             trace_id=trace_id,
             result=result,
         )
