@@ -1,8 +1,9 @@
 """What the line costs beside the judging: CPU per trace over the scorer alone, wall over the ideal, API calls.
 
-5,000 traces go from a fake platform through the line and back, with a judge that answers at once (and so costs nothing),
-on SQLite and on PostgreSQL; the scorer alone judges the same partitions in the same run. Then a judge that takes 200 ms,
-64 traces at once, against the time that the judge alone needs. Run: `python -m tests.benchmarks.bench_line [TRACES]`.
+5,000 traces go from a fake platform through the line and back, with a judge that answers at once (and so costs
+nothing), on SQLite and on PostgreSQL; the scorer alone judges the same partitions in the same run. Then a judge that
+takes 200 ms, 64 traces at once, against the time that the judge alone needs. Run: `python -m tests.benchmarks.bench_line
+[TRACES]`.
 """
 
 import asyncio

@@ -76,6 +76,27 @@ async def test_at_the_cap_a_day_is_over_its_rest_is_told_and_taken_up_by_a_backf
     assert await spent(world, "day") <= 0.3 * MICRO, "a backfill spent the evaluator's own window"
 
 
+async def test_what_one_backfill_left_waiting_another_takes_up(server: JudgeServer, tmp_path: Path) -> None:
+    world = paid(server, tmp_path)
+    found = samples(20, invalid=0)
+    world.platform.put_all(sample.trace for sample in found)
+
+    async def backfill(start: str, dollars: float) -> bool:
+        async with world.service(budget=int(dollars * MICRO)) as service:
+            spec = world.settings.evaluator(NAME)
+            asked = await backfill_of(service, spec, BackfillOptions(evaluator=NAME, start=start))
+            evaluator = await service.evaluator(spec, live=False)
+            _, _, finished = await run_backfill(service, asked, evaluator, told=lambda *_: None)
+            return finished
+
+    assert not await backfill("1d", 0.3)
+    assert 0 < len(world.shown()) < 20
+    world.clock.forward(hours=2)
+    assert await backfill("2d", 5)
+    assert world.shown() == expected(found)
+    assert billed(server) <= 5.3 * MICRO
+
+
 async def test_waiting_at_the_cap_judges_the_rest_when_the_window_rolls(server: JudgeServer, tmp_path: Path) -> None:
     world = paid(server, tmp_path, [{"cap": {"usd": 0.3, "per": "hour"}, "on_cap": "wait"}])
     found = samples(20, invalid=0)

@@ -16,7 +16,6 @@ from groundwire.connectors.testing import make_sample
 from groundwire.jobs.calibration import (
     Candidate,
     HumanLabel,
-    NoCache,
     Probes,
     calibrate,
     draw,
@@ -33,6 +32,7 @@ from groundwire.scorer import (
     HallucinationMetric,
     Judge,
     LLMJudge,
+    MemoryCache,
     Partition,
     Row,
     Shown,
@@ -307,7 +307,7 @@ async def probed(server: JudgeServer, partitions: list[Partition]) -> Probes:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Judge]:
-        judge = build_judge(config, cache=NoCache())
+        judge = build_judge(config, cache=MemoryCache(entries=0))
         assert isinstance(judge, LLMJudge)
         yield judge
         await judge.close()

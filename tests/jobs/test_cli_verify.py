@@ -73,7 +73,7 @@ def test_json_and_the_ways_out(folder: Path) -> None:
         (["draft.json", "--sources", "sources.json", "--judge", "oracle"], "--judge"),
         (["draft.json", "--sources", "sources.json", "--judge", "offline", "--model", "m"], "for --judge llm"),
         (["draft.json", "--sources", "sources.json", "--judge", "llm", "--config", "no.toml"], "no.toml: No such file"),
-        (["draft.json", "--sources", "sources.json", "--judge", "llm", "--config", "draft.json"], "not valid TOML"),
+        (["draft.json", "--sources", "sources.json", "--judge", "llm", "--config", "draft.json"], "expected a table"),
         (["draft.json", "--sources", "sources.json", "--retry", "verify_hooks"], "module:function"),
         (["draft.json", "--sources", "sources.json", "--retry", "verify_hooks:none"], "has no none"),
         (["draft.json", "--sources", "sources.json", "--retry", "not_there:x"], "can't be imported"),

@@ -5,7 +5,7 @@ from groundwire.jobs.calibration.annotated import Annotated, annotated_labels, m
 from groundwire.jobs.calibration.asking import Asked, Ending, Question, ask_all
 from groundwire.jobs.calibration.drawing import Candidate, Drawn, draw, stratum_of
 from groundwire.jobs.calibration.labels import ClaimLabel, HumanLabel, RowIndex, Verdict, read_labels, verdict_of
-from groundwire.jobs.calibration.probes import Bias, NoCache, OpenJudge, Probes, Retest, require_budget, run_probes
+from groundwire.jobs.calibration.probes import Bias, OpenJudge, Probes, Retest, require_budget, run_probes
 from groundwire.jobs.calibration.stored import (
     Fetched,
     Standing,
@@ -34,7 +34,6 @@ __all__ = [
     "Ending",
     "Fetched",
     "HumanLabel",
-    "NoCache",
     "OpenJudge",
     "Probes",
     "Question",

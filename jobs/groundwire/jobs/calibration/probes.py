@@ -1,7 +1,7 @@
 """What agreement hides: whether the judge repeats itself, and whether order or length sways it."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
@@ -23,7 +23,7 @@ from groundwire.scorer import (
     wilson_interval,
 )
 
-__all__ = ["FEWEST_PROBED", "Bias", "NoCache", "OpenJudge", "Probes", "Retest", "require_budget", "run_probes"]
+__all__ = ["FEWEST_PROBED", "Bias", "OpenJudge", "Probes", "Retest", "require_budget", "run_probes"]
 
 FEWEST_PROBED = 10
 """Least number of partitions that a probe decides on."""
@@ -35,17 +35,6 @@ SEED = 20_261_201
 
 OpenJudge = Callable[[], AbstractAsyncContextManager[Judge]]
 """Opens the judge anew, with no memory of what it said before."""
-
-
-class NoCache:
-    """A `Cache` that keeps nothing."""
-
-    async def get(self, key: str) -> str | None:  # noqa: ARG002 - the protocol's signature
-        """See `Cache.get`."""
-        return None
-
-    async def put(self, entries: Mapping[str, str]) -> None:
-        """See `Cache.put`."""
 
 
 class Retest(BaseModel):

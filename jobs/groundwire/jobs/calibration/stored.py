@@ -14,7 +14,7 @@ from groundwire.jobs.admission import Evaluator, read_origin
 from groundwire.jobs.calibration.agreement import Calibration
 from groundwire.jobs.calibration.drawing import Candidate
 from groundwire.jobs.calibration.labels import HumanLabel
-from groundwire.jobs.calibration.probes import NoCache, OpenJudge, Probes
+from groundwire.jobs.calibration.probes import OpenJudge, Probes
 from groundwire.jobs.delivery import Delivered
 from groundwire.jobs.fetching import fetch_traces, partition_in
 from groundwire.jobs.outcome import target_of
@@ -24,7 +24,7 @@ from groundwire.jobs.store import calibrations, outbox, rows
 from groundwire.jobs.store.calibrations import StoredCalibration
 from groundwire.jobs.store.outbox import Wanted
 from groundwire.jobs.store.rows import StoredRow
-from groundwire.scorer import Judge, LLMJudge, Partition, RetryLater, SkipThis, build_judge, require_price
+from groundwire.scorer import Judge, MemoryCache, Partition, RetryLater, SkipThis, build_judge, require_price
 
 __all__ = [
     "Fetched",
@@ -140,12 +140,13 @@ def judge_opener(service: Service, spec: EvaluatorSpec) -> OpenJudge:
     @asynccontextmanager
     async def opened() -> AsyncIterator[Judge]:
         ledger = replace(service.ledger, keep_cache=False)
-        judge = build_judge(config, ledger=ledger, cache=NoCache(), metric=spec.config, settings=spec.settings)
+        judge = build_judge(
+            config, ledger=ledger, cache=MemoryCache(entries=0), metric=spec.config, settings=spec.settings
+        )
         try:
             yield judge
         finally:
-            if isinstance(judge, LLMJudge):
-                await judge.close()
+            await judge.close()
 
     return opened
 

@@ -12,7 +12,6 @@ from groundwire.connectors import Problem
 from groundwire.jobs.calibration import (
     Calibration,
     HumanLabel,
-    NoCache,
     Probes,
     annotated_labels,
     calibrate,
@@ -26,6 +25,7 @@ from groundwire.jobs.calibration import (
 )
 from groundwire.jobs.cli.calibrated import print_calibrations
 from groundwire.jobs.cli.explain import read_rows
+from groundwire.jobs.cli.judges import ready
 from groundwire.jobs.cli.run import parse_time
 from groundwire.jobs.cli.score import ScoreOptions, level_of, load_metric
 from groundwire.jobs.cli.show import stderr, stdout
@@ -37,7 +37,7 @@ from groundwire.jobs.spec import EvaluatorSpec
 from groundwire.scorer import (
     ConfigError,
     Judge,
-    LLMJudge,
+    MemoryCache,
     MemoryLedger,
     Metric,
     Partition,
@@ -166,7 +166,6 @@ async def _of_files(options: CalibrateOptions) -> _Result:
         raise ConfigError("name the traces that were labelled, or --rows rows.jsonl, or --evaluator NAME")
     if options.probe and not options.files:
         raise ConfigError("--probe asks the judge again: name the files of the traces too")
-    ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
     asked = ScoreOptions(
         paths=options.files,
         level=options.level,
@@ -178,6 +177,7 @@ async def _of_files(options: CalibrateOptions) -> _Result:
         base_url=options.base_url,
         max_usd=options.max_usd,
     )
+    ledger = MemoryLedger(cap=asked.judging.cap)
     if options.rows is not None and not options.files:
         made, skipped = calibrate(labels, list(read_rows(options.rows)))
         return _Result(made=made, skipped=skipped)
@@ -205,14 +205,9 @@ async def _of_files(options: CalibrateOptions) -> _Result:
 @asynccontextmanager
 async def _opened(options: ScoreOptions, ledger: MemoryLedger, *, cached: bool = True) -> AsyncIterator[Metric]:
     """The metric with its judge, closed afterwards."""
-    metric = load_metric(options, ledger=ledger, cache=None if cached else NoCache())
-    try:
-        if cached and isinstance(metric.judge, LLMJudge):
-            await metric.judge.probe()
+    metric = load_metric(options, ledger=ledger, cache=None if cached else MemoryCache(entries=0))
+    async with ready(metric.judge, probe=cached):
         yield metric
-    finally:
-        if isinstance(metric.judge, LLMJudge):
-            await metric.judge.close()
 
 
 def _labelled_partitions(

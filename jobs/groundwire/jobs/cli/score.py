@@ -1,46 +1,38 @@
 """`groundwire score`: the traces in files, scored without any state."""
 
 import asyncio
-import json
 import signal
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pydantic import ValidationError
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from groundwire.connectors import FORMATS, Format, Problem, Rejected
+from groundwire.jobs.cli.judges import JudgeOptions, read_config, ready
 from groundwire.jobs.cli.show import print_counts, print_rows, stderr, stdout
 from groundwire.jobs.report import ReportEntry, open_html
 from groundwire.jobs.scoring import Counts, Halt, Outcome, partitions_in, score_partitions
-from groundwire.jobs.settings import api_key, one_line
+from groundwire.jobs.settings import one_line
 from groundwire.scorer import (
     MICRO,
     Cache,
     ConfigError,
     Estimate,
     GiveUp,
-    Judge,
-    LLMJudge,
     MemoryCache,
     MemoryLedger,
     Metric,
-    MetricConfig,
-    MetricSettings,
     Partition,
     PartitionType,
     Row,
     build_judge,
     build_metric,
     metric_kind,
-    micro_dollars,
-    read_judge_config,
-    require_price,
 )
 
 __all__ = ["AT_ONCE", "ScoreOptions", "format_named", "level_of", "load_metric", "report_entry", "run_score"]
@@ -49,8 +41,6 @@ SHOWN = 20
 """Most rows in the table that `score` prints: those with the worst scores."""
 AT_ONCE = 8
 """Partitions under way at once where nothing else is asked for: the manifest's max_concurrency."""
-NEEDED = {"llm": ("model",), "decision": ("model", "base_url")}
-"""What a judge can't do without."""
 USUAL = {"evidence_policy": "relevant", "recheck": True}
 """Settings where nothing else is asked for, as `groundwire init` would write them, of the metrics that have them."""
 INTERRUPTED = 130
@@ -80,11 +70,18 @@ class ScoreOptions:
     dry_run: bool = False
     prompts: bool = False
 
+    @property
+    def judging(self) -> JudgeOptions:
+        """What of it is about the judge."""
+        return JudgeOptions(
+            kind=self.judge, model=self.model, base_url=self.base_url, max_usd=self.max_usd, config=self.config
+        )
+
 
 def run_score(options: ScoreOptions) -> int:
     """Score and print; the exit code: 0 done, 1 some rows or files failed, 130 interrupted. Raises `ConfigError`."""
     _check(options)
-    ledger = MemoryLedger(cap=None if options.max_usd is None else micro_dollars(options.max_usd))
+    ledger = MemoryLedger(cap=options.judging.cap)
     metric = load_metric(options, ledger=ledger)
     level = level_of(options)
     metric.require(level)
@@ -102,14 +99,8 @@ def run_score(options: ScoreOptions) -> int:
 
 async def _judged(partitions: Iterator[Partition | Rejected | Problem], metric: Metric, options: ScoreOptions) -> int:
     """Score, with a judge that was probed before the first trace and is closed after the last."""
-    judge = metric.judge
-    if not isinstance(judge, LLMJudge):
+    async with ready(metric.judge):
         return await _score(partitions, metric, options)
-    try:
-        await judge.probe()
-        return await _score(partitions, metric, options)
-    finally:
-        await judge.close()
 
 
 def _dry_run(partitions: Iterator[Partition | Rejected | Problem], metric: Metric) -> int:
@@ -174,7 +165,7 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | N
     the judge remembers for as long as it lives.
     """
     kind = metric_kind(options.metric)
-    data = _read_config(options.config)
+    data = read_config(options.config)
     table = data.pop("judge", {})
     given = {"evidence_policy": options.evidence_policy, "recheck": options.recheck}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -195,50 +186,14 @@ def load_metric(options: ScoreOptions, *, ledger: MemoryLedger, cache: Cache | N
         raise ConfigError(f"{options.config or 'options'}: {one_line(error, kind.settings)}") from None
     return build_metric(
         options.metric,
-        judge=_judge(options, table, config, settings, ledger, cache or MemoryCache()),
+        judge=build_judge(
+            options.judging.judge(table), ledger=ledger, cache=cache or MemoryCache(), metric=config, settings=settings
+        ),
         config=config,
         settings=settings,
         max_concurrency=options.concurrency,
         keep_prompts=options.prompts,
     )
-
-
-def _judge(
-    options: ScoreOptions,
-    table: dict[str, Any],
-    config: MetricConfig,
-    settings: MetricSettings,
-    ledger: MemoryLedger,
-    cache: Cache,
-) -> Judge:
-    """The judge that the options name; what they leave open is as the file's [judge] table says."""
-    given = {"kind": options.judge, "model": options.model, "base_url": options.base_url}
-    data = {**table, **{name: value for name, value in given.items() if value is not None}}
-    if options.judge == "llm":
-        data = {**api_key(), **data}
-    for name in NEEDED.get(options.judge, ()):
-        if not data.get(name):
-            flag = name.replace("_", "-")
-            raise ConfigError(f"--judge {options.judge} needs --{flag}, or {name} in the [judge] table of --config")
-    judge = read_judge_config(data if options.judge != "offline" else {"kind": "offline"}, where="--judge")
-    if options.max_usd is not None:
-        require_price(judge)
-    return build_judge(judge, ledger=ledger, cache=cache, metric=config, settings=settings)
-
-
-def _read_config(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or 'cannot be read'}; name a TOML or JSON file") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
-    if not isinstance(data, dict) or not all(isinstance(data.get(name, {}), dict) for name in ("config", "judge")):
-        raise ConfigError(f"{path}: expected a table with [config], [judge] and the settings beside them")
-    return data
 
 
 async def _score(partitions: Iterator[Partition | Rejected | Problem], metric: Metric, options: ScoreOptions) -> int:

@@ -119,6 +119,7 @@ def _enqueue_statement(dialect: str) -> Insert:
             work.c.content_hash != new.content_hash,
             and_(new.rescore, ~work.c.rescore),
             and_(~new.live, unjudged),
+            and_(was_open, ~work.c.live, ~new.live, work.c.run_id != new.run_id),
         ),
     )
 
@@ -126,8 +127,9 @@ def _enqueue_statement(dialect: str) -> Insert:
 def enqueue(tx: Connection, arrivals: Sequence[Arrival], *, now: datetime) -> int:
     """Store what arrived, a page in one go; returns how many items are new or changed.
 
-    The same content again is nothing, but that a backfill takes up what a cap left out or an error ended. Other
-    content, or content unknown, opens the item again; while it is being judged, it stays so and opens when that ends.
+    The same content again is nothing, but that a backfill takes up what a cap left out, what an error ended, and what
+    another backfill left waiting. Other content, or content unknown, opens the item again; while it is being judged, it
+    stays so and opens when that ends.
     """
     if not arrivals:
         return 0
