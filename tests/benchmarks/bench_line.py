@@ -2,8 +2,8 @@
 
 5,000 traces go from a fake platform through the line and back, with a judge that answers at once (and so costs
 nothing), on SQLite and on PostgreSQL; the scorer alone judges the same partitions in the same run. Then a judge that
-takes 200 ms, 64 traces at once, against the time that the judge alone needs. Run: `python -m tests.benchmarks.bench_line
-[TRACES]`.
+takes 200 ms, 64 traces at once, against the time that the judge alone needs.
+Run: `python -m tests.benchmarks.bench_line [TRACES]`.
 """
 
 import asyncio
