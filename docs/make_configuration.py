@@ -12,11 +12,14 @@ from pydantic_core import PydanticUndefined
 
 from groundwire.connectors import WHERE_FIELDS, Connector, connector_names, load_connector
 from groundwire.jobs.settings import LogSpec, Settings
-from groundwire.jobs.spec import Cap, EvaluatorSpec, ServiceSpec, SpanWhere, StateSpec, Stratum, Where
+from groundwire.jobs.spec import Cap, EvaluatorSpec, GuardSpec, ServiceSpec, SpanWhere, StateSpec, Stratum, Where
 from groundwire.scorer import (
     ConversationConfig,
     DecisionJudgeConfig,
+    FactCheckSignal,
+    GuardRule,
     HallucinationConfig,
+    HallucinationSignal,
     KindRule,
     LLMJudgeConfig,
     OfflineJudgeConfig,
@@ -51,6 +54,10 @@ SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
     ('`[judges.NAME]`, `kind = "decision"`', "A System One decision model.", DecisionJudgeConfig),
     ('`[judges.NAME]`, `kind = "offline"`', "The offline rules.", OfflineJudgeConfig),
     ("`[state]`", "Where the state is kept.", StateSpec),
+    ("`[guard]`", "What is done about unsupported answers; [guard.md](guard.md).", GuardSpec),
+    ("`[guard.signals] fact_check`", "Whether the request needs facts.", FactCheckSignal),
+    ("`[guard.signals] hallucination`", "Whether the answer is unsupported.", HallucinationSignal),
+    ("`[[guard.rules]]`", "What is done, and when.", GuardRule),
     ("`[service]`", "The web service of `groundwire serve`; [service.md](service.md).", ServiceSpec),
     ("`[log]`", "How groundwire logs.", LogSpec),
 ]
