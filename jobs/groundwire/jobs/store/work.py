@@ -160,6 +160,10 @@ def enqueue(tx: Connection, arrivals: Sequence[Arrival], *, now: datetime) -> in
     return tx.execute(_enqueue_statement(tx.dialect.name), values).rowcount
 
 
+_ITEM = [work.c[name] for name in Item.__dataclass_fields__ if name != "claim"]
+"""The columns that a claimed item tells."""
+
+
 def claim(
     tx: Connection,
     *,
@@ -177,7 +181,7 @@ def claim(
     own run. `work_id` takes that item and no other.
     """
     due = (
-        select(work)
+        select(*_ITEM)
         .where(text(OPEN), work.c.not_before <= now, or_(work.c.claimed_until.is_(None), work.c.claimed_until <= now))
         .where(work.c.evaluator.in_(evaluators), work.c.live.is_(live))
         .order_by(work.c.not_before, work.c.work_id)
@@ -197,33 +201,7 @@ def claim(
         .where(work.c.work_id.in_([row["work_id"] for row in found]))
         .values(state="judging", claim=token, claimed_until=until, attempts=work.c.attempts + 1)
     )
-    return [
-        Item(
-            **{
-                name: row[name]
-                for name in (
-                    "work_id",
-                    "evaluator",
-                    "partition_type",
-                    "partition_id",
-                    "trace_id",
-                    "session_id",
-                    "origin",
-                    "content_hash",
-                    "inclusion",
-                    "live",
-                    "rescore",
-                    "run_id",
-                    "revision",
-                    "first_seen",
-                    "changed_at",
-                )
-            },
-            attempts=row["attempts"] + 1,
-            claim=token,
-        )
-        for row in found
-    ]
+    return [Item(**{**row, "attempts": row["attempts"] + 1, "claim": token}) for row in found]
 
 
 def extend(tx: Connection, items: Sequence[Item], *, until: datetime) -> None:
