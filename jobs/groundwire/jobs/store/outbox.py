@@ -24,7 +24,6 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    tuple_,
     update,
 )
 
@@ -138,6 +137,7 @@ _KNOWN = (
     .with_for_update()
 )
 _INSERT = insert(outbox)
+_HERE = and_(outbox.c.score_key == bindparam("k"), outbox.c.generation == bindparam("g"))
 
 
 def put(tx: Connection, wanted: Wanted, *, row_id: str | None, run_id: str | None, now: datetime) -> int | None:
@@ -231,13 +231,13 @@ def claim(tx: Connection, source: str, *, limit: int, now: datetime, until: date
         .with_for_update(skip_locked=True)
     )
     found = tx.execute(due).mappings().all()
-    if found:
+    if found:  # key by key: SQLite reads the whole table for a list of pairs
         tx.execute(
-            update(outbox)
-            .where(
-                tuple_(outbox.c.score_key, outbox.c.generation).in_([(r["score_key"], r["generation"]) for r in found])
-            )
-            .values(claimed_until=until, attempts=outbox.c.attempts + 1, tried=True)
+            update(outbox).where(_HERE).values(claimed_until=until, attempts=outbox.c.attempts + 1, tried=True),
+            [
+                {"k": key, "g": generation}
+                for key, generation in sorted((r["score_key"], r["generation"]) for r in found)
+            ],
         )
     return [_entry(row, attempts=row["attempts"] + 1) for row in found]
 
@@ -265,13 +265,12 @@ def _settle(tx: Connection, settled: Sequence[Entry], **values: Any) -> None:
     if not settled:
         return
     keys = sorted((entry.score_key, entry.generation, entry.revision) for entry in settled)  # one order of locks
-    here = and_(outbox.c.score_key == bindparam("k"), outbox.c.generation == bindparam("g"))
     tx.execute(
-        update(outbox).where(here).values(claimed_until=None),
+        update(outbox).where(_HERE).values(claimed_until=None),
         [{"k": key, "g": generation} for key, generation, _ in keys],
     )
     tx.execute(
-        update(outbox).where(here, outbox.c.revision == bindparam("r")).values(values),
+        update(outbox).where(_HERE, outbox.c.revision == bindparam("r")).values(values),
         [{"k": key, "g": generation, "r": revision} for key, generation, revision in keys],
     )
 
