@@ -54,7 +54,8 @@ def _configuration(service: Service) -> Finding:
     if not settings.evaluators:
         message = "no [[evaluators]] yet; add one, `groundwire init` shows how"
         return Finding(what="configuration", state="warning", message=message)
-    message = f"{len(settings.evaluators)} evaluators, {len(settings.sources)} sources, {len(settings.judges)} judges"
+    held = {"evaluator": settings.evaluators, "source": settings.sources, "judge": settings.judges}
+    message = ", ".join(f"{len(found)} {name if len(found) == 1 else f'{name}s'}" for name, found in held.items())
     return Finding(what="configuration", state="ok", message=message)
 
 

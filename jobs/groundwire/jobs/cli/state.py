@@ -151,7 +151,10 @@ def print_spend(config: Path | None, evaluator: str | None, *, since: str) -> No
                 "–" if cap is None else f"${cap / MICRO:.2f}",
                 "–" if cap is None else f"${max(cap - state.spent - state.reserved, 0) / MICRO:.6f}",
             )
-        stdout.print(table)
+        if table.row_count:
+            stdout.print(table)
+        else:
+            stdout.print(f"Nothing was spent since {start:%Y-%m-%d %H:%M} UTC.", highlight=False)
         query = rows.RowQuery(evaluator=evaluator, status="skipped", reason="over_budget", since=start)
         for (name, _, _), n in sorted((await service.store.read(rows.tally, query)).items(), key=str):
             stdout.print(
