@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 
 from groundwire.connectors.base import Finding
 from groundwire.connectors.langfuse.generation import Generation, Server, read_version
 from groundwire.connectors.langfuse.wire import Wire, iso
+from groundwire.connectors.skew import clock_finding
 from groundwire.scorer import GroundwireError
 
 __all__ = ["findings"]
 
-_SKEW_TOLERATED = 5.0
-"""Seconds; beyond the settle time a trace would be looked for before it is there, or a window late."""
 _REGIONS = {
     "EU": "https://cloud.langfuse.com",
     "US": "https://us.cloud.langfuse.com",
@@ -35,7 +33,7 @@ async def findings(wire: Wire, server: Server, *, writes: bool) -> Sequence[Find
         found.append(Finding(what="host", state="warning", message=f"Langfuse {shown} says that it is not well (503)"))
     else:
         found.append(Finding(what="host", state="ok", message=f"Langfuse {shown} at {wire.settings.host}"))
-    found.append(_clock(wire, health.headers.get("date")))
+    found.append(clock_finding(health.headers.get("date"), now=wire.now()))
     try:
         project = await wire.project()
     except GroundwireError as error:
@@ -51,22 +49,6 @@ async def findings(wire: Wire, server: Server, *, writes: bool) -> Sequence[Find
     told = "no rate limit is assumed" if limits == "self-hosted" else f"rate limits of the plan {limits}"
     found.append(Finding(what="quota", state="ok", message=f"{told}; `plan` sets it"))
     return found
-
-
-def _clock(wire: Wire, date: str | None) -> Finding:
-    try:
-        theirs = parsedate_to_datetime(date or "")
-    except ValueError:
-        return Finding(what="clock", state="ok", message="the server tells no time to compare with")
-    skew = (wire.now() - theirs).total_seconds()
-    if abs(skew) <= _SKEW_TOLERATED:
-        return Finding(what="clock", state="ok", message="agrees with the server's")
-    way = "ahead of" if skew > 0 else "behind"
-    return Finding(
-        what="clock",
-        state="warning",
-        message=f"this machine's clock is {abs(skew):.0f} s {way} the server's; set it by NTP, or raise `settle`",
-    )
 
 
 def _about_keys(wire: Wire, error: str) -> str:

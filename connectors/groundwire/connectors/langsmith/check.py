@@ -1,19 +1,17 @@
 """What `groundwire doctor` says of a LangSmith project: host, clock, key, region, workspace, generation, traffic."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 
 from groundwire.connectors.base import Finding
 from groundwire.connectors.langsmith.server import Server, read_version
 from groundwire.connectors.langsmith.settings import REGIONS
 from groundwire.connectors.langsmith.wire import Wire, iso
+from groundwire.connectors.skew import clock_finding
 from groundwire.scorer import GroundwireError
 
 __all__ = ["findings"]
 
-_SKEW_TOLERATED = 5.0
-"""Seconds; beyond the settle time a trace would be looked for before it is there, or a window late."""
 _RETENTION_FLAG_SINCE = (0, 9, 0)
 """Servers before it may extend a trace's retention at any feedback."""
 
@@ -28,7 +26,7 @@ async def findings(wire: Wire, server: Server, *, writes: bool) -> Sequence[Find
     shown = ".".join(str(part) for part in version) if version else "of an unknown version"
     found = [
         Finding(what="host", state="ok", message=f"LangSmith {shown} at {wire.settings.host}"),
-        _clock(wire, info.headers.get("date")),
+        clock_finding(info.headers.get("date"), now=wire.now()),
     ]
     refused = await _refusal(wire)
     if refused is not None:
@@ -73,22 +71,6 @@ async def _refusal(wire: Wire) -> str | None:
             f"{others}, or check that the key's role may read runs and write feedback"
         )
     return "the key may not read here (403); check its role, `host` and `workspace`"
-
-
-def _clock(wire: Wire, date: str | None) -> Finding:
-    try:
-        theirs = parsedate_to_datetime(date or "")
-    except ValueError:
-        return Finding(what="clock", state="ok", message="the server tells no time to compare with")
-    skew = (wire.now() - (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))).total_seconds()
-    if abs(skew) <= _SKEW_TOLERATED:
-        return Finding(what="clock", state="ok", message="agrees with the server's")
-    way = "ahead of" if skew > 0 else "behind"
-    return Finding(
-        what="clock",
-        state="warning",
-        message=f"this machine's clock is {abs(skew):.0f} s {way} the server's; set it by NTP, or raise `settle`",
-    )
 
 
 def _retention(wire: Wire, version: tuple[int, int, int] | None, *, long_lived: bool) -> Finding:

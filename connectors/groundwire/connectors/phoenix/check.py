@@ -1,11 +1,11 @@
 """What `groundwire doctor` says of a Phoenix project: host, version, clock, key, project, traffic."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 
 from groundwire.connectors.base import Finding
 from groundwire.connectors.phoenix.wire import Version, Wire, iso
+from groundwire.connectors.skew import clock_finding
 from groundwire.scorer import GiveUp, GroundwireError, RetryLater
 
 __all__ = ["LISTED_SINCE", "ORDERED_SINCE", "findings"]
@@ -14,8 +14,6 @@ ORDERED_SINCE: Version = (20, 16, 0)
 """The first server that lists spans in the order in which they were stored."""
 LISTED_SINCE: Version = (13, 15, 0)
 """The first server that lists traces with the heads of their spans."""
-_SKEW_TOLERATED = 5.0
-"""Seconds; beyond the settle time a trace would be looked for before it is there, or late."""
 
 
 async def findings(wire: Wire, *, writes: bool) -> Sequence[Finding]:
@@ -29,7 +27,7 @@ async def findings(wire: Wire, *, writes: bool) -> Sequence[Finding]:
         return [Finding(what="host", state="failed", message=f"{error}; check `host`")]
     if not isinstance(answer.body, Mapping) or not isinstance(answer.body.get("data"), list):
         return [Finding(what="host", state="failed", message=f"no Phoenix answers at {wire.settings.host}")]
-    found = [_version(wire), _clock(wire, answer.headers.get("date"))]
+    found = [_version(wire), clock_finding(answer.headers.get("date"), now=wire.now())]
     try:
         _, name = await wire.project()
         found.append(Finding(what="project", state="ok", message=f"project {name}"))
@@ -67,22 +65,6 @@ def _version(wire: Wire) -> Finding:
         late = f"{shown} doesn't tell what came late: spans later than `lateness` are missed; upgrade it to 20.16"
         return Finding(what="host", state="warning", message=late)
     return Finding(what="host", state="ok", message=shown)
-
-
-def _clock(wire: Wire, date: str | None) -> Finding:
-    try:
-        theirs = parsedate_to_datetime(date or "")
-    except ValueError:
-        return Finding(what="clock", state="ok", message="the server tells no time to compare with")
-    skew = (wire.now() - (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))).total_seconds()
-    if abs(skew) <= _SKEW_TOLERATED:
-        return Finding(what="clock", state="ok", message="agrees with the server's")
-    way = "ahead of" if skew > 0 else "behind"
-    return Finding(
-        what="clock",
-        state="warning",
-        message=f"this machine's clock is {abs(skew):.0f} s {way} the server's; set it by NTP, or raise `settle`",
-    )
 
 
 async def _traffic(wire: Wire) -> Finding:
